@@ -1,0 +1,1 @@
+"""ck-post-build: lazily compiled Composable Kernel attention libraries, and checked bridges to prebuilt ones."""
