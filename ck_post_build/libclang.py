@@ -1,0 +1,174 @@
+"""Loads libclang, parses one translation unit, and reads cursors without the bindings' per-cursor overhead."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import clang.cindex
+from clang.cindex import Cursor, CursorKind, TranslationUnit
+
+from ck_post_build.errors import CkPostBuildError
+
+# CXTranslationUnit_Incomplete: leaves out the instantiations at the end of the file, which nobody reads.
+INCOMPLETE = 0x02
+DETAILED_PREPROCESSING_RECORD = 0x01
+
+# What a libclang of another version than its resource directory needs in order to read HIP's headers.
+_FOREIGN_RESOURCES = ("-D__builtin_amdgcn_wavefrontsize()=64", "-D__builtin_amdgcn_fence(...)=((void)0)")
+
+_load_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Clang:
+    """A libclang and the arguments with which it reads HIP host code.
+
+    Attributes:
+        library: the shared library; None: the one of the ``libclang`` package.
+        arguments: driver arguments that come before those of a file.
+    """
+
+    library: Path | None
+    arguments: tuple[str, ...]
+
+
+def host_arguments(*, rocm_path: Path | None, resource_dir: Path | None, foreign: bool) -> tuple[str, ...]:
+    """Return the arguments that make libclang read a file as HIP host code.
+
+    Args:
+        rocm_path: where HIP's headers are.
+        resource_dir: the compiler's own headers.
+        foreign: whether `resource_dir` belongs to another compiler version than the libclang in use.
+    """
+    arguments = ["-x", "hip", "--cuda-host-only", "-nogpulib", "-Wno-unused-command-line-argument"]
+    if rocm_path:
+        arguments.append(f"--rocm-path={rocm_path}")
+    if resource_dir:
+        arguments += ["-resource-dir", str(resource_dir)]
+    return (*arguments, *(_FOREIGN_RESOURCES if foreign else ()))
+
+
+def load(library: Path | None) -> None:
+    """Make the bindings use `library`. A process can use one libclang only; later calls must name the same.
+
+    Raises:
+        CkPostBuildError: it cannot be loaded, or another one is loaded already.
+    """
+    with _load_lock:
+        config = clang.cindex.Config
+        if config.loaded:
+            if library is not None and config.library_file != str(library):
+                raise CkPostBuildError(f"libclang {config.library_file} is loaded already; cannot use {library} too")
+            return
+        if library is not None:
+            config.set_library_file(str(library))
+        config.set_compatibility_check(False)
+        try:
+            lib = clang.cindex.conf.lib
+        except clang.cindex.LibclangError as error:
+            raise CkPostBuildError(
+                f"cannot load libclang: {error}. Install the libclang of your HIP compiler, or pip install libclang, "
+                "or set CK_POST_BUILD_LIBCLANG to the shared library"
+            ) from error
+        lib.clang_Cursor_Evaluate.argtypes = [Cursor]
+        lib.clang_Cursor_Evaluate.restype = ctypes.c_void_p
+        lib.clang_EvalResult_getAsInt.argtypes = [ctypes.c_void_p]
+        lib.clang_EvalResult_getKind.argtypes = [ctypes.c_void_p]
+        lib.clang_EvalResult_dispose.argtypes = [ctypes.c_void_p]
+        lib.clang_EvalResult_dispose.restype = None
+        lib.clang_Location_isFromMainFile.argtypes = [clang.cindex.SourceLocation]
+        lib.clang_Location_isFromMainFile.restype = ctypes.c_int
+
+
+def parse(clang_: Clang, path: Path, flags: Sequence[str], *, options: int = 0, text: str | None = None) -> TranslationUnit:
+    """Parse `path` (or `text` under that name) and return the translation unit, also when it has errors.
+
+    Raises:
+        CkPostBuildError: libclang cannot be loaded, or gives no translation unit at all.
+    """
+    load(clang_.library)
+    unsaved = None if text is None else [(str(path), text)]
+    try:
+        return clang.cindex.Index.create().parse(
+            str(path), args=[*clang_.arguments, *flags], unsaved_files=unsaved, options=options
+        )
+    except clang.cindex.TranslationUnitLoadError as error:
+        raise CkPostBuildError(
+            "libclang cannot read the file at all: check that it exists and that the flags are compiler flags", file=path
+        ) from error
+
+
+def first_error(unit: TranslationUnit) -> Any | None:
+    """Return the first diagnostic of severity error or worse, or None."""
+    return next((d for d in unit.diagnostics if d.severity >= clang.cindex.Diagnostic.Error), None)
+
+
+def raise_on_errors(unit: TranslationUnit) -> None:
+    """Raise CkPostBuildError with the place and text of the unit's first error, if it has one."""
+    error = first_error(unit)
+    if error is not None:
+        place = error.location
+        raise CkPostBuildError(
+            f"libclang: {error.spelling}. A file is only read when it compiles: check the flags and the CK version",
+            file=place.file.name if place.file else unit.spelling,
+            line=place.line or None,
+        )
+
+
+def is_in_main_file(cursor: Cursor) -> bool:
+    """Tell whether `cursor` stands in the file that was parsed, not in one that it includes."""
+    return bool(clang.cindex.conf.lib.clang_Location_isFromMainFile(cursor.location))
+
+
+def offsets(cursor: Cursor) -> tuple[int, int]:
+    """Return the byte offsets ``[start, end)`` of `cursor` in its file."""
+    extent = cursor.extent
+    return extent.start.offset, extent.end.offset
+
+
+def primary_template(cursor: Cursor) -> Cursor | None:
+    """Return the template that `cursor` specialises, or None."""
+    template = clang.cindex.conf.lib.clang_getSpecializedCursorTemplate(cursor)
+    return template if template is not None and template.kind != CursorKind.INVALID_FILE else None
+
+
+def qualified_name(cursor: Cursor) -> str:
+    """Return the name of `cursor` with the namespaces and classes around it."""
+    names = [cursor.spelling]
+    parent = cursor.semantic_parent
+    while parent is not None and parent.kind != CursorKind.TRANSLATION_UNIT:
+        if parent.spelling:
+            names.append(parent.spelling)
+        parent = parent.semantic_parent
+    return "::".join(reversed(names))
+
+
+def template_arguments(cursor: Cursor) -> tuple[str, ...] | None:
+    """Return the template arguments of a specialisation in canonical spelling; None if one is no type or integer."""
+    result = []
+    for number in range(cursor.get_num_template_arguments()):
+        kind = cursor.get_template_argument_kind(number)
+        if kind == clang.cindex.TemplateArgumentKind.TYPE:
+            result.append(cursor.get_template_argument_type(number).get_canonical().spelling)
+        elif kind == clang.cindex.TemplateArgumentKind.INTEGRAL:
+            result.append(str(cursor.get_template_argument_value(number)))
+        else:
+            return None
+    return tuple(result)
+
+
+def evaluate(cursor: Cursor) -> int | None:
+    """Return the value of a constant integral or boolean expression, or None."""
+    lib = clang.cindex.conf.lib
+    result = lib.clang_Cursor_Evaluate(cursor)
+    if not result:
+        return None
+    try:
+        return int(lib.clang_EvalResult_getAsInt(result)) if lib.clang_EvalResult_getKind(result) == 1 else None
+    finally:
+        lib.clang_EvalResult_dispose(result)
