@@ -24,6 +24,22 @@ _FOREIGN_RESOURCES = ("-D__builtin_amdgcn_wavefrontsize()=64", "-D__builtin_amdg
 _load_lock = threading.Lock()
 
 
+class _SourceRangeList(ctypes.Structure):
+    """CXSourceRangeList, which the bindings do not wrap."""
+
+    _fields_ = [("count", ctypes.c_uint), ("ranges", ctypes.POINTER(clang.cindex.SourceRange))]  # noqa: RUF012
+
+
+def _append_child(child: Cursor, _parent: Cursor, found: list[Any]) -> int:
+    child._tu = found[0]
+    found.append(child)
+    return 1
+
+
+# One callback object for all visits: making one for each costs more than the visit.
+_APPEND_CHILD = clang.cindex.callbacks["cursor_visit"](_append_child)
+
+
 @dataclass(frozen=True)
 class Clang:
     """A libclang and the arguments with which it reads HIP host code.
@@ -81,6 +97,10 @@ def load(library: Path | None) -> None:
         lib.clang_EvalResult_getKind.argtypes = [ctypes.c_void_p]
         lib.clang_EvalResult_dispose.argtypes = [ctypes.c_void_p]
         lib.clang_EvalResult_dispose.restype = None
+        lib.clang_getSkippedRanges.argtypes = [TranslationUnit, clang.cindex.File]
+        lib.clang_getSkippedRanges.restype = ctypes.POINTER(_SourceRangeList)
+        lib.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_SourceRangeList)]
+        lib.clang_disposeSourceRangeList.restype = None
         lib.clang_Location_isFromMainFile.argtypes = [clang.cindex.SourceLocation]
         lib.clang_Location_isFromMainFile.restype = ctypes.c_int
 
@@ -123,6 +143,27 @@ def raise_on_errors(unit: TranslationUnit) -> None:
 def is_in_main_file(cursor: Cursor) -> bool:
     """Tell whether `cursor` stands in the file that was parsed, not in one that it includes."""
     return bool(clang.cindex.conf.lib.clang_Location_isFromMainFile(cursor.location))
+
+
+def children(cursor: Cursor) -> list[Cursor]:
+    """Return the children of `cursor`, as ``get_children`` does, in a fraction of its time."""
+    found: list[Any] = [cursor._tu]
+    clang.cindex.conf.lib.clang_visitChildren(cursor, _APPEND_CHILD, found)
+    return found[1:]
+
+
+def skipped_ranges(unit: TranslationUnit) -> list[tuple[int, int]]:
+    """Return the offsets ``[start, end)`` of the main file's text that the preprocessor left out.
+
+    The unit must have been parsed with DETAILED_PREPROCESSING_RECORD.
+    """
+    lib = clang.cindex.conf.lib
+    ranges = lib.clang_getSkippedRanges(unit, unit.get_file(unit.spelling))
+    try:
+        found = [ranges.contents.ranges[number] for number in range(ranges.contents.count)]
+        return [(r.start.offset, r.end.offset) for r in found]
+    finally:
+        lib.clang_disposeSourceRangeList(ranges)
 
 
 def offsets(cursor: Cursor) -> tuple[int, int]:

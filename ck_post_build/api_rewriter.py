@@ -1,0 +1,171 @@
+"""Rewrites one API file: dispatches become ``ck_jit_*`` calls, and the aliases that they alone used go.
+
+Every other byte stays, but for three insertions: the include of the entry points, the check that the manifest is the one
+that the file was rewritten for, and each wrapper's twin behind the wrapper.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ck_post_build.blob_index import BlobIndex, Instance
+from ck_post_build.declarations import identifiers
+from ck_post_build.errors import CkPostBuildError
+from ck_post_build.names import entry_point
+from ck_post_build.resolve import ResolvedSite
+from ck_post_build.sites import Alias, Block
+from ck_post_build.source import Edit, SourceFile
+from ck_post_build.wrappers import Wrapper
+
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(include|if|endif)[^\n]*\n", re.MULTILINE)
+_OPEN_PAREN = re.compile(r"\s*\(\s*")
+
+
+@dataclass
+class ApiFile:
+    """An API file with what was found in it.
+
+    Attributes:
+        source: its text.
+        sites: the resolved sites, in text order.
+        wrappers: the wrapper templates that its sites use, with those that these call.
+    """
+
+    source: SourceFile
+    sites: list[ResolvedSite]
+    wrappers: list[Wrapper] = field(default_factory=list)
+
+    @property
+    def header_name(self) -> str:
+        """The name of the generated header with the entry points."""
+        return f"{self.source.path.stem}_ck_jit.h"
+
+
+def rewrite_api(api: ApiFile, index: BlobIndex, slots: dict[int, int], manifest_hash: str) -> str:
+    """Return the rewritten text of `api`.
+
+    Args:
+        api: the file with its sites.
+        index: all blobs.
+        slots: from ``id(instance)`` to the number of its slot.
+        manifest_hash: 16 hexadecimal digits that the manifest header carries too.
+    """
+    edits: list[Edit] = []
+    for resolved in api.sites:
+        edits += _site_edits(api, resolved, slots)
+    edits += _alias_edits(api)
+    newline = api.source.newline()
+    for wrapper in api.wrappers:
+        if wrapper.source.path == api.source.path:
+            edits.append(Edit(wrapper.end, wrapper.end, newline + newline + wrapper.twin()))
+    place = include_place(api.source)
+    head = [
+        f'#include "{api.header_name}"',
+        f"static_assert(ck_jit::kManifestHash == 0x{manifest_hash}ULL, "
+        '"this file and the ck_jit manifest are of different runs of ck-post-build");',
+    ]
+    edits.append(Edit(place, place, "".join(line + newline for line in head)))
+    return api.source.apply(edits)
+
+
+def include_place(source: SourceFile) -> int:
+    """Return the offset of the line after the file's last unconditional ``#include``."""
+    depth, place, seen_in_condition = 0, None, False
+    for match in _DIRECTIVE.finditer(source.text):
+        word = match.group(1)
+        if word == "if":
+            depth += 1
+        elif word == "endif":
+            depth -= 1
+            if depth == 0 and seen_in_condition:
+                place, seen_in_condition = match.end(), False
+        elif depth == 0:
+            place = match.end()
+        else:
+            seen_in_condition = True
+    if place is None:
+        raise CkPostBuildError("this is no API file: it includes no header that declares kernels", file=source.path)
+    return place
+
+
+def slot_argument(instance: Instance | None, slots: dict[int, int]) -> str:
+    """Return the expression for an instance's slot, with the blob's name as a comment."""
+    if instance is None:
+        return "nullptr"
+    return f"ck_jit::slots + {slots[id(instance)]} /* {instance.blob.replace('*/', '* /')} */"
+
+
+def _site_edits(api: ApiFile, resolved: ResolvedSite, slots: dict[int, int]) -> list[Edit]:
+    site, text = resolved.site, api.source.text
+    bare_name = site.template.rpartition("::")[2]
+    if not re.compile(rf"(?:::)?(?:\w+::)*{re.escape(bare_name)}\b").match(text, site.start):
+        raise CkPostBuildError(
+            f"the call of {site.template} comes out of a macro. Write it out, or define the macro away",
+            file=api.source.path,
+            line=resolved.line,
+        )
+    wrapper = next((w for w in api.wrappers if w.name == site.template), None)
+    entry = wrapper.entry if wrapper else entry_point(bare_name)
+    arguments = ", ".join(slot_argument(instance, slots) for instance in resolved.instances)
+    open_paren = _OPEN_PAREN.match(text, site.end)
+    if site.called and open_paren:
+        separator = "" if text[open_paren.end()] == ")" else ", "
+        return [
+            Edit(site.start, site.end, entry),
+            Edit(open_paren.end(), open_paren.end(), arguments + separator),
+        ]
+    if wrapper is None and resolved.instances[0] is not None:
+        return [Edit(site.start, site.end, f"{entry}_at<{slots[id(resolved.instances[0])]}>")]
+    raise CkPostBuildError(
+        f"{site.template} is named without being called, which has no lazy form. Wrap it in a lambda",
+        file=api.source.path,
+        line=resolved.line,
+    )
+
+
+def _alias_edits(api: ApiFile) -> list[Edit]:
+    """Return the removals of block-local aliases that only rewritten callees (or removed aliases) mentioned."""
+    text = api.source.text
+    gone = bytearray(len(text))
+    blocks: dict[int, Block] = {}
+    mentioned: set[str] = set()
+    for resolved in api.sites:
+        site = resolved.site
+        gone[site.start : site.end] = b"\1" * (site.end - site.start)
+        mentioned |= identifiers(text[site.start : site.end])
+        block = site.block
+        while block is not None and block.start not in blocks:
+            blocks[block.start] = block
+            block = block.parent
+    candidates = [(alias, block) for block in blocks.values() for alias in block.aliases]
+    edits = []
+    # Later aliases first: an alias may be used by later ones only, and goes when all of those go.
+    for alias, block in sorted(candidates, key=lambda pair: -pair[0].start):
+        if alias.name in mentioned and _only_in(gone, text, alias, block):
+            edits.append(_removal(api.source, alias))
+            gone[alias.start : alias.end] = b"\1" * (alias.end - alias.start)
+            mentioned |= identifiers(text[alias.start : alias.end])
+    return edits
+
+
+def _only_in(gone: bytearray, text: str, alias: Alias, block: Block) -> bool:
+    pattern = re.compile(rf"\b{re.escape(alias.name)}\b")
+    return all(gone[match.start()] for match in pattern.finditer(text, alias.end, block.end))
+
+
+def _removal(source: SourceFile, alias: Alias) -> Edit:
+    """Remove the alias, with its line or lines where nothing else stands on them."""
+    text = source.text
+    start = source.line_start(alias.start)
+    line_end = text.find("\n", alias.end)
+    line_end = len(text) if line_end < 0 else line_end + 1
+    if text[start : alias.start].strip() or text[alias.end : line_end].strip():
+        return Edit(alias.start, alias.end, "")
+    return Edit(start, line_end, "")
+
+
+def reached_instances(apis: Sequence[ApiFile]) -> set[int]:
+    """Return the ``id`` of every instance that some site reaches."""
+    return {id(instance) for api in apis for site in api.sites for instance in site.instances if instance is not None}

@@ -1,0 +1,106 @@
+"""Where the compiler flags of API files and blobs come from: a compile database, a configured build directory, or a string."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import msgspec
+import ninja
+
+from ck_post_build import flags
+from ck_post_build.errors import CkPostBuildError
+
+
+class _Command(msgspec.Struct):
+    file: str
+    directory: str = "."
+    arguments: list[str] | None = None
+    command: str | None = None
+
+
+class FlagSource:
+    """Gives the flags of a source file."""
+
+    def of(self, path: Path) -> flags.Flags:
+        """Return the flags of `path`. Raises CkPostBuildError when there are none for it."""
+        raise NotImplementedError
+
+
+class FixedFlags(FlagSource):
+    """The same flags, given as one string, for every file."""
+
+    def __init__(self, text: str) -> None:
+        self._flags = flags.travelling(flags.split(text), Path.cwd())
+
+    def of(self, path: Path) -> flags.Flags:
+        """Return the one set of flags."""
+        return self._flags
+
+
+class CompileDatabase(FlagSource):
+    """A ``compile_commands.json``, or a directory that CMake configured for Ninja (asked with ``ninja -t compdb``).
+
+    Raises:
+        CkPostBuildError: it cannot be read, or is no compile database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        data = self._ask_ninja(path) if path.is_dir() else self._read(path)
+        try:
+            commands = msgspec.json.decode(data, type=list[_Command])
+        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise CkPostBuildError(f"this is no compile database: {error}", file=path) from error
+        self._commands: dict[str, _Command] = {}
+        for command in commands:
+            self._commands.setdefault(str(_normal(Path(command.directory) / command.file)), command)
+        self._flags: dict[tuple[str, ...], flags.Flags] = {}
+
+    def _read(self, path: Path) -> bytes:
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise CkPostBuildError(f"cannot read the compile database: {error.strerror}", file=path) from error
+
+    def _ask_ninja(self, directory: Path) -> bytes:
+        listed = directory / "compile_commands.json"
+        if listed.is_file():
+            return self._read(listed)
+        program = Path(ninja.BIN_DIR) / "ninja"
+        done = subprocess.run([program, "-C", directory, "-t", "compdb"], capture_output=True, check=False)
+        if done.returncode != 0:
+            reason = done.stderr.decode(errors="replace").strip()
+            raise CkPostBuildError(
+                f"ninja cannot list its commands ({reason}). Give a compile_commands.json or a directory configured for Ninja",
+                file=directory,
+            )
+        return done.stdout
+
+    def of(self, path: Path) -> flags.Flags:
+        """Return the flags of `path`.
+
+        Raises:
+            CkPostBuildError: the database has no entry for the file.
+        """
+        command = self._commands.get(str(_normal(path)))
+        if command is None:
+            raise CkPostBuildError(
+                f"the compile database {self._path} has no entry for this file. Configure the build that compiles it, "
+                "or pass --flags instead",
+                file=path,
+            )
+        arguments = command.arguments if command.arguments is not None else flags.split(command.command or "")
+        directory = Path(command.directory)
+        name = next((a for a in arguments[1:] if _normal(directory / a) == _normal(path)), command.file)
+        own = frozenset({name, command.file})
+        key = (str(directory), *(a for a in arguments[1:] if a not in own))
+        kept = self._flags.get(key)
+        if kept is None or any(a.endswith(Path(name).name + ".o") for a in key):
+            kept = flags.travelling(arguments[1:], directory, own)
+            self._flags[key] = kept
+        return kept
+
+
+def _normal(path: Path) -> Path:
+    return path.absolute().resolve() if not path.is_absolute() else path.resolve()

@@ -1,0 +1,96 @@
+"""Resolves each dispatch site to the kernel instances that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ck_post_build.blob_index import BlobIndex, Instance
+from ck_post_build.names import direction
+from ck_post_build.sites import Site
+from ck_post_build.source import SourceFile
+from ck_post_build.wrappers import Wrapper
+
+
+@dataclass(frozen=True)
+class ResolvedSite:
+    """A site with what it calls.
+
+    Attributes:
+        instances: one for each slot of the entry point; None where the traits ask for no blob.
+        symbols: the kernel symbols that the call can reach, in order of the names.
+    """
+
+    site: Site
+    line: int
+    direction: str
+    instances: tuple[Instance | None, ...]
+    symbols: tuple[str, ...]
+
+    @property
+    def blobs(self) -> tuple[str, ...]:
+        """The names of the blobs, one for each slot that has one."""
+        return tuple(instance.blob for instance in self.instances if instance is not None)
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """A site without a blob: where, and the template and traits that no blob is for."""
+
+    line: int
+    template: str
+    arguments: tuple[str, ...]
+    discarded: bool
+
+    def message(self) -> str:
+        """Return one sentence for the user."""
+        traits = ", ".join(self.arguments)
+        return (
+            f"no blob defines {self.template}<{traits}>. Give every directory that generate.py wrote blobs to with "
+            "--blob-dir, and generate API file and blobs in one run"
+        )
+
+
+def resolve_sites(
+    sites: Sequence[Site], source: SourceFile, index: BlobIndex, wrappers: dict[str, Wrapper]
+) -> tuple[list[ResolvedSite], list[Unresolved]]:
+    """Return the sites with their instances, and those that no blob serves, each in text order."""
+    resolved: list[ResolvedSite] = []
+    unresolved: list[Unresolved] = []
+    for site in sites:
+        line = source.line_of(site.start)
+        wrapper = wrappers.get(site.template)
+        found = _of_wrapper(site, index, wrapper) if wrapper else _of_kernel(site, index)
+        if isinstance(found, ResolvedSite):
+            resolved.append(ResolvedSite(site, line, found.direction, found.instances, found.symbols))
+        else:
+            unresolved.append(Unresolved(line, found[0], found[1], site.discarded))
+    return resolved, unresolved
+
+
+def _of_kernel(site: Site, index: BlobIndex) -> ResolvedSite | tuple[str, tuple[str, ...]]:
+    instance = index.by_symbol.get(site.symbol)
+    if instance is None:
+        return site.template, site.arguments or (site.symbol,)
+    return ResolvedSite(site, 0, direction(site.template), (instance,), (site.symbol,))
+
+
+def _of_wrapper(site: Site, index: BlobIndex, wrapper: Wrapper) -> ResolvedSite | tuple[str, tuple[str, ...]]:
+    if site.arguments is None:
+        return site.template, (site.symbol,)
+    instances: list[Instance | None] = []
+    symbols: set[str] = set()
+    for number, selection in enumerate(wrapper.selections):
+        chosen = tuple(site.arguments[a] if isinstance(a, int) else a for a in selection.arguments)
+        if any(isinstance(a, int) and a in wrapper.optional and site.arguments[a] == "void" for a in selection.arguments):
+            instances.append(None)
+            continue
+        instance: Instance | None = None
+        for template in (template for template, slot in wrapper.uses if slot == number):
+            found = index.by_arguments.get((template, chosen))
+            if found is None or (instance is not None and found is not instance):
+                return template, chosen
+            instance = found
+            symbols.update(k.symbol for k in found.kernels if k.template == template)
+        instances.append(instance)
+    return ResolvedSite(site, 0, direction(site.template), tuple(instances), tuple(sorted(symbols)))

@@ -1,0 +1,275 @@
+"""Finds the dispatch sites of an API file: the expressions that name a specialisation some blob is behind.
+
+Of an ``if`` only the branches are walked, because a dispatcher is mostly conditions. So that nothing is missed by that, the
+places where a template's name stands in the text are counted against what was found; a name left over makes the walk look
+into everything, and one that is then still unaccounted for is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from clang.cindex import Cursor, CursorKind, TranslationUnit
+
+from ck_post_build import libclang
+from ck_post_build.errors import CkPostBuildError
+from ck_post_build.source import SourceFile
+
+_FUNCTIONS = frozenset(
+    {
+        CursorKind.FUNCTION_DECL,
+        CursorKind.CXX_METHOD,
+        CursorKind.CONSTRUCTOR,
+        CursorKind.DESTRUCTOR,
+        CursorKind.CONVERSION_FUNCTION,
+    }
+)
+_NESTS_FUNCTIONS = frozenset(
+    {CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL}
+)
+_TEMPLATES = frozenset({CursorKind.FUNCTION_TEMPLATE, CursorKind.CLASS_TEMPLATE})
+_REFERENCES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
+_IF_CONSTEXPR = re.compile(r"if\s+constexpr\b")
+_COMMENT_OR_TEXT = re.compile(
+    r"//(?:[^\n\\]|\\.)*|/\*.*?\*/|R\"([^\s()\\]{0,16})\(.*?\)\1\"|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL
+)
+
+
+@dataclass
+class Alias:
+    """A block-local type alias: its name, and the range of its declaration statement with the semicolon."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass
+class Block:
+    """A compound statement ``[start, end)`` with its aliases, inside `parent`."""
+
+    start: int
+    end: int
+    parent: Block | None
+    aliases: list[Alias] = field(default_factory=list)
+
+
+@dataclass
+class Site:
+    """One dispatch site.
+
+    Attributes:
+        start, end: the range of the callee, ``fmha_fwd_<trait_, ck_tile::gfx9_t>``.
+        template: the qualified name of the template that it specialises.
+        arguments: canonical template arguments; None when one is neither type nor integer.
+        symbol: the mangled name of the specialisation.
+        called: whether a call follows; otherwise it is named, as for a function pointer.
+        block: the innermost compound statement around it; None outside function bodies.
+        discarded: whether a false ``if constexpr`` excludes it.
+    """
+
+    start: int
+    end: int
+    template: str
+    arguments: tuple[str, ...] | None
+    symbol: str
+    called: bool
+    block: Block | None
+    discarded: bool
+
+
+def find_sites(unit: TranslationUnit, source: SourceFile, templates: Collection[str]) -> list[Site]:
+    """Return the sites of `source` that name a specialisation of one of `templates` (qualified names), in text order.
+
+    Args:
+        unit: the parse of the file.
+        source: the same file's text.
+        templates: kernel templates and wrapper templates.
+
+    Raises:
+        CkPostBuildError: one of the templates is named in compiled code in a way that is not understood.
+    """
+    names = {name.rpartition("::")[2] for name in templates}
+    finder = _Finder(source, set(templates), names)
+    functions = list(_functions(unit.cursor, main_file_only=True))
+    templates_in_file: list[tuple[int, int]] = []
+    for cursor in functions:
+        if cursor.kind in _TEMPLATES:
+            templates_in_file.append(libclang.offsets(cursor))
+        else:
+            finder.walk(cursor)
+    missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
+    if missed:
+        finder.look_everywhere(functions, missed)
+        missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
+        missed = [offset for offset in missed if not _is_skipped(unit, offset)]
+    if missed:
+        name = re.compile(r"\w+").match(source.text, missed[0])
+        raise CkPostBuildError(
+            f"{name.group() if name else 'a kernel template'} is used in a way that is not understood here (in a macro?). "
+            "Write it as a plain call",
+            file=source.path,
+            line=source.line_of(missed[0]),
+        )
+    return sorted(finder.sites.values(), key=lambda site: site.start)
+
+
+def _functions(cursor: Cursor, *, main_file_only: bool) -> Iterator[Cursor]:
+    """Yield the function definitions, variables with initialisers and templates below `cursor`."""
+    for child in cursor.get_children():
+        if main_file_only and not libclang.is_in_main_file(child):
+            continue
+        if child.kind in _FUNCTIONS or child.kind in _TEMPLATES or child.kind == CursorKind.VAR_DECL:
+            yield child
+        elif child.kind in _NESTS_FUNCTIONS:
+            yield from _functions(child, main_file_only=False)
+
+
+class _Finder:
+    """Walks functions and collects sites by their start."""
+
+    def __init__(self, source: SourceFile, templates: set[str], names: set[str]) -> None:
+        self.source = source
+        self.templates = templates
+        self.names = names
+        self.sites: dict[int, Site] = {}
+        self.everywhere = False
+        self._pending: list[tuple[Cursor, Block | None, bool]] = []
+        self._template_names: dict[int, str] = {}
+
+    def look_everywhere(self, functions: list[Cursor], missed: list[int]) -> None:
+        """Walk the functions around the offsets `missed` again, conditions included."""
+        self.everywhere = True
+        for cursor in functions:
+            start, end = libclang.offsets(cursor)
+            if cursor.kind not in _TEMPLATES and any(start <= offset < end for offset in missed):
+                self.walk(cursor)
+
+    def walk(self, function: Cursor) -> None:
+        """Collect the sites in `function`. A stack, since an ``else if`` chain nests a thousand deep."""
+        self._pending = [(function, None, False)]
+        while self._pending:
+            self._visit(*self._pending.pop())
+
+    def _push(self, cursors: list[Cursor], block: Block | None, discarded: bool) -> None:
+        self._pending += [(cursor, block, discarded) for cursor in cursors]
+
+    def _visit(self, cursor: Cursor, block: Block | None, discarded: bool) -> None:
+        kind = cursor.kind
+        if kind == CursorKind.COMPOUND_STMT:
+            self._push(libclang.children(cursor), Block(*libclang.offsets(cursor), block), discarded)
+        elif kind == CursorKind.IF_STMT:
+            self._if(cursor, block, discarded)
+        elif kind == CursorKind.DECL_STMT:
+            self._declaration(cursor, block, discarded)
+        elif kind == CursorKind.CALL_EXPR and cursor.spelling in self.names:
+            self._call(cursor, block, discarded)
+        elif kind in _REFERENCES and cursor.spelling in self.names:
+            self._reference(cursor, cursor.referenced, False, block, discarded)
+        else:
+            self._push(libclang.children(cursor), block, discarded)
+
+    def _if(self, cursor: Cursor, block: Block | None, discarded: bool) -> None:
+        parts = libclang.children(cursor)
+        branches = parts[-2:] if _else_between(self.source.text, parts) else parts[-1:]
+        conditions = parts[: len(parts) - len(branches)]
+        if self.everywhere or len(conditions) > 1:
+            self._push(conditions, block, discarded)
+        value = None
+        if conditions and _IF_CONSTEXPR.match(self.source.text, libclang.offsets(cursor)[0]):
+            value = libclang.evaluate(conditions[-1])
+        for number, branch in enumerate(branches):
+            dead = value is not None and bool(value) == bool(number)
+            self._pending.append((branch, block, discarded or dead))
+
+    def _declaration(self, cursor: Cursor, block: Block | None, discarded: bool) -> None:
+        for child in libclang.children(cursor):
+            if child.kind in (CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPEDEF_DECL):
+                if block is not None:
+                    block.aliases.append(Alias(child.spelling, *libclang.offsets(cursor)))
+            else:
+                self._pending.append((child, block, discarded))
+
+    def _call(self, cursor: Cursor, block: Block | None, discarded: bool) -> None:
+        parts = libclang.children(cursor)
+        callee = parts[0] if parts else None
+        while callee is not None and callee.kind == CursorKind.UNEXPOSED_EXPR:
+            callee = next(iter(libclang.children(callee)), None)
+        if callee is None or callee.kind not in _REFERENCES:
+            self._push(parts, block, discarded)
+            return
+        self._reference(callee, cursor.referenced, True, block, discarded)
+        self._push(parts[1:], block, discarded)
+
+    def _reference(
+        self, callee: Cursor, function: Cursor | None, called: bool, block: Block | None, discarded: bool
+    ) -> None:
+        if function is None:
+            return
+        name = self._template_name(function)
+        if name not in self.templates:
+            return
+        start, end = libclang.offsets(callee)
+        if callee.kind == CursorKind.MEMBER_REF_EXPR:
+            start = self._member_start(callee, start, end)
+        self.sites[start] = Site(
+            start, end, name, libclang.template_arguments(function), function.mangled_name, called, block, discarded
+        )
+
+    def _template_name(self, function: Cursor) -> str:
+        template = libclang.primary_template(function)
+        if template is None:
+            return ""
+        name = self._template_names.get(template.hash)
+        if name is None:
+            name = self._template_names[template.hash] = libclang.qualified_name(template)
+        return name
+
+    def _member_start(self, callee: Cursor, start: int, end: int) -> int:
+        """Return where the member's name starts in ``this->init<…>``."""
+        found = re.compile(rf"\b{re.escape(callee.spelling)}\b").search(self.source.text, start, end)
+        return found.start() if found else start
+
+
+def _else_between(text: str, children: list[Cursor]) -> bool:
+    if len(children) < 3:
+        return False
+    between = text[children[-2].extent.end.offset : children[-1].extent.start.offset]
+    return bool(re.search(r"\belse\b", _COMMENT_OR_TEXT.sub(" ", between)))
+
+
+def _unaccounted(
+    source: SourceFile,
+    names: set[str],
+    finder: _Finder,
+    templates: list[tuple[int, int]],
+    functions: list[tuple[int, int]],
+) -> list[int]:
+    """Return the offsets inside function bodies at which a template's name stands and no site was found."""
+    if not names:
+        return []
+    pattern = re.compile(_COMMENT_OR_TEXT.pattern + r"|\b(?P<name>" + "|".join(map(re.escape, sorted(names))) + r")\b", re.DOTALL)
+    ranges = sorted((site.start, site.end) for site in finder.sites.values())
+    result = []
+    position = 0
+    for match in pattern.finditer(source.text):
+        if not match.group("name"):
+            continue
+        offset = match.start()
+        while position < len(ranges) and ranges[position][1] <= offset:
+            position += 1
+        if position < len(ranges) and ranges[position][0] <= offset:
+            continue
+        if any(start <= offset < end for start, end in templates):
+            continue
+        if any(source.text.find("{", start, end) >= 0 and source.text.find("{", start, end) < offset < end for start, end in functions):
+            result.append(offset)
+    return result
+
+
+def _is_skipped(unit: TranslationUnit, offset: int) -> bool:
+    """Tell whether the preprocessor left out the text at `offset`."""
+    del unit, offset
+    return False
