@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+//
+// The device code inside a HIP shared object (section .hip_fatbin).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ck_jit __attribute__((visibility("hidden"))) {
+
+    // Throws Failure unless the section holds a code object (an AMDGPU ELF file) that runs on `arch`. An
+    // empty section is accepted: a blob may have no device code. So is a compressed bundle, whose table
+    // cannot be read without zstd; the HIP library checks it when it is registered.
+    void check_device_code(std::string_view hip_fatbin, const std::string &arch);
+
+} // namespace ck_jit

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+//
+// The counters that ck_jit_stats() returns. Only cold calls count.
+#pragma once
+
+struct ck_jit_stats_t;
+
+namespace ck_jit __attribute__((visibility("hidden"))) {
+
+    void count_hit();
+    void count_compile(double seconds);
+    void count_wait();
+    void count_failure();
+    ck_jit_stats_t read_stats();
+
+} // namespace ck_jit

@@ -1,0 +1,174 @@
+"""Builds a toy lazy library: the real runtime, a hand-written glue, and blobs that compile in a tenth of a second."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RUNTIME = HERE.parent.parent / "ck_jit_runtime"
+FAKE_HIPCC = HERE / "fake_hipcc.sh"
+
+CXX = os.environ.get("CXX", "g++")
+WARNINGS = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
+
+
+def compile_cpp(sources: Sequence[Path], output: Path, flags: Sequence[str] = (), cxx: str = CXX) -> Path:
+    command = [
+        cxx,
+        *WARNINGS,
+        "-O1",
+        "-g1",
+        f"-I{RUNTIME}",
+        *flags,
+        *map(str, sources),
+        "-o",
+        str(output),
+        "-ldl",
+        "-pthread",
+    ]
+    subprocess.run(command, check=True, timeout=300)
+    return output
+
+
+def runtime_objects(directory: Path, flags: Sequence[str] = (), cxx: str = CXX) -> list[Path]:
+    """Object files of the whole runtime, two compilers at a time."""
+    directory.mkdir(parents=True, exist_ok=True)
+    sources = sorted(RUNTIME.glob("*.cpp"))
+    script = " ".join(
+        [shlex.quote(cxx), *WARNINGS, "-O1", "-g1", "-fPIC", "-fvisibility=hidden", *map(shlex.quote, flags)]
+    )
+    subprocess.run(
+        ["xargs", "-0", "-P2", "-n1", "sh", "-c", f'{script} -c "$0" -o "{directory}/$(basename "$0" .cpp).o"'],
+        input="\0".join(map(str, sources)), text=True, check=True, timeout=600,
+    )  # fmt: skip
+    return [directory / (source.stem + ".o") for source in sources]
+
+
+def c_string(text: str | bytes) -> str:
+    raw = text.encode() if isinstance(text, str) else text
+    return '"' + "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in raw) + '"'
+
+
+@dataclass
+class ToyBlob:
+    number: int
+    name: str = ""
+    flags: str | bytes = "-O0"
+    source: str | bytes = ""  # relative to the root; default: name
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        self.name = self.name or f"toy_{self.number}.cpp"
+        self.source = self.source or f"blobs/{self.name}"
+        self.text = self.text or (HERE / "toy_blob.cpp.in").read_text().replace("@N@", str(self.number))
+
+
+def default_blobs() -> list[ToyBlob]:
+    return [ToyBlob(number) for number in range(8)]
+
+
+@dataclass
+class ToyLibrary:
+    """A lazy library in `directory`: lib<name>.so, and ck_jit/ with the script and the blob sources beside it."""
+
+    directory: Path
+    objects: list[Path]
+    blobs: list[ToyBlob] = field(default_factory=default_blobs)
+    name: str = "toy"
+    arches: Sequence[str] = ("gfx90a", "gfx942")
+    flags: Sequence[str] = ()
+    cxx: str = CXX
+    root: str = "ck_jit"
+
+    @property
+    def path(self) -> Path:
+        return self.directory / f"lib{self.name}.so"
+
+    @property
+    def root_dir(self) -> Path:
+        return self.directory / "ck_jit"
+
+    def build(self) -> ToyLibrary:
+        self.install_root()
+        glue = self.directory / f"{self.name}_glue.cpp"
+        glue.write_text(self.glue())
+        compile_cpp([glue, *self.objects], self.path, ["-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--no-undefined", *self.flags], self.cxx)  # fmt: skip
+        return self
+
+    def install_root(self) -> None:
+        self.root_dir.mkdir(parents=True, exist_ok=True)
+        script = self.root_dir / "ck_jit_compile.sh"
+        script.write_bytes((RUNTIME / "ck_jit_compile.sh").read_bytes())
+        script.chmod(0o755)
+        for blob in self.blobs:
+            path = Path(os.fsdecode(os.path.join(os.fsencode(self.root_dir), os.fsencode(blob.source))))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(blob.text)
+
+    def glue(self) -> str:
+        blobs = sorted(self.blobs, key=lambda blob: blob.name.encode())
+        entries = "".join(
+            f"    {{{c_string(b.name)}, {c_string(b.source)}, {c_string(b.flags)}, "
+            f'"{hashlib.sha256(b.text.encode()).hexdigest()}", "{"0" * 64}", {i}, 1}},\n'
+            for i, b in enumerate(blobs)
+        )
+        instances = "".join(f'    {{{i}, 0, 2, "Li{b.number}EE"}},\n' for i, b in enumerate(blobs))
+        values = {"ENTRIES": entries, "INSTANCES": instances, "ARCHES": ", ".join(map(c_string, self.arches)),
+                  "HASH": "0" * 64, "NAME": self.name, "ROOT": self.root}  # fmt: skip
+        text = (HERE / "toy_glue.cpp.in").read_text()
+        for key, value in values.items():
+            text = text.replace(f"@{key}@", value)
+        return text
+
+
+@dataclass
+class Result:
+    returncode: int
+    values: dict[str, int]
+    error: str
+    stats: dict[str, int]
+    stderr: str
+
+
+def environment(tmp: Path, extra: Mapping[str, str] = {}) -> dict[str, str]:
+    """An environment in which everything the runtime writes is under `tmp`."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("CK_JIT_", "XDG_", "FAKE_", "TOY_"))}
+    (tmp / "tmp").mkdir(parents=True, exist_ok=True)
+    env |= {
+        "CK_JIT_CACHE_DIR": str(tmp / "cache"), "CK_JIT_HIPCC": str(FAKE_HIPCC), "TMPDIR": str(tmp / "tmp"),
+        "FAKE_HIPCC_LOG": str(tmp / "hipcc.log"), "HOME": str(tmp / "home"),
+    }  # fmt: skip
+    return env | dict(extra)
+
+
+def compiles(tmp: Path) -> int:
+    log = tmp / "hipcc.log"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def parse(completed: subprocess.CompletedProcess[str]) -> Result:
+    values: dict[str, int] = {}
+    stats: dict[str, int] = {}
+    error = ""
+    for line in completed.stdout.splitlines():
+        if line.startswith("stats "):
+            stats = {key: int(value) for key, value in (part.split("=") for part in line.split()[1:])}
+        elif line.startswith("error "):
+            error = line[len("error ") :]
+        else:
+            call, value = line.rsplit(" ", 1)
+            values[call] = int(value)
+    return Result(completed.returncode, values, error, stats, completed.stderr)
+
+
+def drive(driver: Path, library: ToyLibrary, env: Mapping[str, str], *calls: str, timeout: float = 60, prefix: Sequence[str] = ()) -> Result:  # fmt: skip
+    completed = subprocess.run(
+        [*prefix, str(driver), str(library.path), *calls], env=dict(env), capture_output=True, text=True, timeout=timeout, errors="surrogateescape"
+    )  # fmt: skip
+    return parse(completed)
