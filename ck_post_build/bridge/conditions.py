@@ -70,18 +70,37 @@ def _kept_from_zero(tree: ast.expr) -> set[str]:
     """Return the names that `tree`, once met, keeps from being zero."""
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And):
         return set().union(*(_kept_from_zero(v) for v in tree.values))
-    if not (isinstance(tree, ast.Compare) and len(tree.ops) == 1 and isinstance(tree.left, ast.Name)):
+    if not isinstance(tree, ast.Compare):
         return set()
-    right = tree.comparators[0]
-    if not (isinstance(right, ast.Constant) and type(right.value) is int):
-        return set()
-    excludes: dict[type[ast.cmpop], bool] = {
-        ast.GtE: right.value >= 1,
-        ast.Gt: right.value >= 0,
-        ast.Eq: right.value != 0,
-        ast.NotEq: right.value == 0,
+    sides = [tree.left, *tree.comparators]
+    found = set()
+    for left, operator, right in zip(sides, tree.ops, sides[1:]):
+        if _excludes_zero(left, operator, right):
+            found.add(left.id)  # type: ignore[attr-defined]
+        if _excludes_zero(right, _MIRRORED.get(type(operator), operator), left):
+            found.add(right.id)  # type: ignore[attr-defined]
+    return found
+
+
+_MIRRORED: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.Lt: ast.Gt(),
+    ast.LtE: ast.GtE(),
+    ast.Gt: ast.Lt(),
+    ast.GtE: ast.LtE(),
+}
+
+
+def _excludes_zero(name: ast.expr, operator: ast.cmpop, bound: ast.expr) -> bool:
+    """Tell whether ``name operator bound`` is a test of a name against a number that zero does not pass."""
+    if not (isinstance(name, ast.Name) and isinstance(bound, ast.Constant) and type(bound.value) is int):
+        return False
+    tests: dict[type[ast.cmpop], bool] = {
+        ast.GtE: bound.value >= 1,
+        ast.Gt: bound.value >= 0,
+        ast.Eq: bound.value != 0,
+        ast.NotEq: bound.value == 0,
     }
-    return {tree.left.id} if excludes.get(type(tree.ops[0]), False) else set()
+    return tests.get(type(operator), False)
 
 
 class _Checker:

@@ -1,0 +1,63 @@
+"""What ``rewrite`` leaves for ``build``, ``install`` and ``verify`` in the output directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from ck_post_build.errors import CkPostBuildError
+
+FILE_NAME = "ck_post_build.json"
+
+
+class ApiInfo(msgspec.Struct, frozen=True):
+    """A rewritten API file: its name, the generated files that go with it, and its compiler flags."""
+
+    name: str
+    entry_source: str
+    flags: list[str]
+
+
+class BlobInfo(msgspec.Struct, frozen=True):
+    """A blob: where its source is, its flags as they travel, and its kernel symbols."""
+
+    name: str
+    source: str
+    flags: list[str]
+    symbols: list[str]
+
+
+class BuildInfo(msgspec.Struct, frozen=True):
+    """Everything that later steps need, with paths of this machine.
+
+    Attributes:
+        apis: the rewritten API files.
+        blobs: in order of their names.
+        headers: header directory or file → its place under the JIT root.
+        arches: what ``--offload-arch`` named.
+        manifest_records: the file for ``CK_JIT_MANIFEST``.
+    """
+
+    apis: list[ApiInfo]
+    blobs: list[BlobInfo]
+    headers: dict[str, str]
+    arches: list[str]
+    manifest_records: str
+
+
+def read_build_info(directory: Path) -> BuildInfo:
+    """Read what ``rewrite`` left in `directory`.
+
+    Raises:
+        CkPostBuildError: there is nothing, or it is of another version.
+    """
+    path = directory / FILE_NAME
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=BuildInfo)
+    except OSError as error:
+        raise CkPostBuildError(
+            f"no output of ck-post-build rewrite or build here: {error.strerror}. Run one of them with -o {directory}", file=path
+        ) from error
+    except msgspec.MsgspecError as error:
+        raise CkPostBuildError(f"damaged or of another version: {error}. Run ck-post-build rewrite again", file=path) from error

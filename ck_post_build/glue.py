@@ -1,0 +1,123 @@
+"""The generated C++ around a rewritten API file: typed entry points, and the same by blob name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ck_post_build.api_rewriter import ApiFile
+from ck_post_build.blob_index import KernelTemplate, Parameter
+from ck_post_build.cpp_text import by_reference, declare, parameter_names
+from ck_post_build.manifest import Manifest
+from ck_post_build.names import entry_point
+from ck_post_build.resources import template_environment
+from ck_post_build.wrappers import Wrapper
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
+
+
+def dispatch_header(manifest: Manifest) -> str:
+    """Return the header with the slots, which all API files of the library share."""
+    template = template_environment().get_template("ck_jit_dispatch.h.j2")
+    return template.render(layout_hash=manifest.layout_hash, slot_count=len(manifest.index.instances))
+
+
+def manifest_source() -> str:
+    """Return the source file that defines the slots, the manifest and the architecture query."""
+    return template_environment().get_template("ck_jit_manifest.cpp.j2").render()
+
+
+def entry_header(api: ApiFile, manifest: Manifest) -> str:
+    """Return the header with the entry points that `api` calls: one for each kernel template and each twin."""
+    template = template_environment().get_template("entry_points.h.j2")
+    return template.render(
+        api_name=api.source.path.name,
+        kernels=[_kernel(kernel, manifest) for kernel in _kernels(api, manifest)],
+        wrappers=[_wrapper(wrapper) for wrapper in api.wrappers if not wrapper.member_of],
+    )
+
+
+def entry_source(api: ApiFile, manifest: Manifest) -> str:
+    """Return the source file with the entry points by blob name."""
+    template = template_environment().get_template("entry_points.cpp.j2")
+    entries = [_by_name(entry_point(k.name.rpartition("::")[2]), k.result, k.parameters, [("blob", k.name)], manifest) for k in _direct(api, manifest)]
+    for wrapper in api.wrappers:
+        if wrapper.member_of:
+            continue
+        first_use = {slot: name for name, slot in reversed(wrapper.uses)}
+        slots = [(selection.name, first_use[number]) for number, selection in enumerate(wrapper.selections)]
+        entries.append(_by_name(wrapper.entry, wrapper.result, wrapper.parameters, slots, manifest))
+    return template.render(
+        api_name=api.source.path.name,
+        includes=[line.strip() for line in _INCLUDE.findall(api.source.text)],
+        header_name=api.header_name,
+        entries=entries,
+    )
+
+
+def _kernels(api: ApiFile, manifest: Manifest) -> list[KernelTemplate]:
+    """Return the kernel templates that the file reaches, directly or through a wrapper."""
+    names = {site.site.template for site in api.sites} | {name for w in api.wrappers for name, _ in w.uses}
+    return [template for name, template in manifest.index.templates.items() if name in names]
+
+
+def _direct(api: ApiFile, manifest: Manifest) -> list[KernelTemplate]:
+    names = {site.site.template for site in api.sites}
+    return [template for name, template in manifest.index.templates.items() if name in names]
+
+
+def _failed(result: str) -> str:
+    return "" if result == "void" else f" ck_jit::failed<{result}>()"
+
+
+def _listed(pieces: Sequence[str]) -> str:
+    """Return the pieces as the rest of an argument list that has begun."""
+    return "".join(f", {piece}" for piece in pieces)
+
+
+def _reference_parameters(parameters: Sequence[Parameter]) -> list[str]:
+    return [
+        declare(by_reference(p.type), name) for p, name in zip(parameters, parameter_names(parameters), strict=True)
+    ]
+
+
+def _kernel(kernel: KernelTemplate, manifest: Manifest) -> dict[str, Any]:
+    names = parameter_names(kernel.parameters)
+    return {
+        "name": kernel.name,
+        "number": manifest.kernel_numbers[kernel.name],
+        "entry": entry_point(kernel.name.rpartition("::")[2]),
+        "result": kernel.result,
+        "failed": _failed(kernel.result),
+        "types": ", ".join(p.type for p in kernel.parameters),
+        "parameters": ", ".join(declare(p.type, name) for p, name in zip(kernel.parameters, names, strict=True)),
+        "reference_parameters": _listed(_reference_parameters(kernel.parameters)),
+        "arguments": ", ".join(names),
+        "passed": _listed(names),
+    }
+
+
+def _wrapper(wrapper: Wrapper) -> dict[str, Any]:
+    return {
+        "name": wrapper.name,
+        "entry": wrapper.entry,
+        "result": wrapper.result,
+        "slots": ", ".join(f"ck_jit::Slot* {selection.name}" for selection in wrapper.selections),
+        "reference_parameters": _listed(_reference_parameters(wrapper.parameters)),
+    }
+
+
+def _by_name(
+    entry: str, result: str, parameters: Sequence[Parameter], slots: Sequence[tuple[str, str]], manifest: Manifest
+) -> dict[str, Any]:
+    names = parameter_names(parameters)
+    return {
+        "entry": entry,
+        "result": result,
+        "failed": _failed(result),
+        "names": ", ".join(f"const char* {name}" for name, _ in slots),
+        "parameters": _listed([declare(p.type, name) for p, name in zip(parameters, names, strict=True)]),
+        "slots": [{"name": name, "kernel": manifest.kernel_numbers[kernel]} for name, kernel in slots],
+        "passed": _listed(names),
+    }

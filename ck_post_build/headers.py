@@ -1,0 +1,51 @@
+"""The headers that blobs can see: which they are, and their hash."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from ck_post_build.errors import CkPostBuildError
+
+# What is copied to the JIT root and hashed. A header of another suffix would be missing there, and the compiler says so.
+_SUFFIXES = frozenset({"", ".h", ".hh", ".hpp", ".hxx", ".h++", ".inc", ".inl", ".ipp", ".tpp", ".cuh", ".def"})
+
+
+@functools.lru_cache(maxsize=256)
+def header_files(place: Path) -> tuple[Path, ...]:
+    """Return the headers at or below `place`, sorted.
+
+    Raises:
+        CkPostBuildError: it does not exist.
+    """
+    if place.is_file():
+        return (place,)
+    if not place.is_dir():
+        raise CkPostBuildError("the flags name this header directory, and it does not exist", file=place)
+    return tuple(sorted(_walk(place)))
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    for entry in directory.iterdir():
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield from _walk(entry)
+        elif entry.suffix in _SUFFIXES and entry.is_file():
+            yield entry
+
+
+@functools.lru_cache(maxsize=256)
+def tree_hash(place: Path) -> str:
+    """Return the SHA-256 over the relative names and contents of the headers at `place`, hexadecimal."""
+    digest = hashlib.sha256()
+    for file in header_files(place):
+        name = file.name if place.is_file() else file.relative_to(place).as_posix()
+        try:
+            content = hashlib.sha256(file.read_bytes()).digest()
+        except OSError as error:
+            raise CkPostBuildError(f"cannot read the header: {error.strerror}", file=file) from error
+        digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + content)
+    return digest.hexdigest()

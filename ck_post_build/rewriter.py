@@ -1,0 +1,260 @@
+"""The rewrite: from API files and blobs to rewritten API files, manifest and glue."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from clang.cindex import TranslationUnit
+
+from ck_post_build import glue, libclang
+from ck_post_build.api_rewriter import ApiFile, reached_instances, rewrite_api
+from ck_post_build.blob_index import BLOB_SUFFIXES, BlobIndex, index_blobs, read_blobs
+from ck_post_build.build_info import FILE_NAME, ApiInfo, BlobInfo, BuildInfo
+from ck_post_build.compile_db import FlagSource
+from ck_post_build.errors import CkPostBuildError
+from ck_post_build.flags import Flags, HeaderTree
+from ck_post_build.headers import tree_hash
+from ck_post_build.manifest import FlagSet, Manifest
+from ck_post_build.output import write_all
+from ck_post_build.report import Entry, LeftOut, Report
+from ck_post_build.resolve import Unresolved, resolve_sites
+from ck_post_build.sites import find_sites
+from ck_post_build.source import SourceFile
+from ck_post_build.toolchain import Toolchain, find_toolchain
+from ck_post_build.wrappers import Wrapper, find_wrappers
+
+MANIFEST_RECORDS = "ck_jit_manifest"
+
+Progress = Callable[[str], None]
+
+
+def rewrite(
+    api: Sequence[Path],
+    blob_dirs: Sequence[Path],
+    output: Path,
+    flags: FlagSource,
+    *,
+    toolchain: Toolchain | None = None,
+    progress: Progress = lambda message: None,
+) -> Report:
+    """Rewrite API files into `output`, with everything that a lazy library of them needs.
+
+    Args:
+        api: the generated ``fmha_*_api.cpp`` files of one library.
+        blob_dirs: the directories with the blobs that they dispatch to.
+        output: directory for the rewritten files (under their own names), the manifest header and the glue.
+        flags: where compiler flags come from.
+        toolchain: the HIP compiler's libclang; found in the environment by default.
+        progress: is told each stage in a few words.
+
+    Returns:
+        the report.
+
+    Raises:
+        CkPostBuildError: anything wrong with the input or the output directory; nothing is written then.
+    """
+    toolchain = toolchain or find_toolchain()
+    with _no_garbage_collection(), ThreadPoolExecutor(max_workers=2) as pool:
+        paths = _blob_files(api, blob_dirs)
+        api_flags = {path: flags.of(path) for path in api}
+        _check_names(api)
+        libclang.load(toolchain.clang.library)
+        units = {path: pool.submit(_parse_api, toolchain, path, api_flags[path]) for path in api}
+        progress(f"reading {len(paths)} blob files")
+        blob_flags = {path: flags.of(path) for path in paths if _may_be_blob(path, flags)}
+        blobs = read_blobs((path, blob_flags[path].arguments) for path in paths)
+        if not blobs:
+            raise CkPostBuildError(f"no file in {', '.join(map(str, blob_dirs))} specialises a kernel template: no blobs there")
+        progress(f"asking clang about {len(blobs)} blobs")
+        index = index_blobs(toolchain.clang, blobs)
+        files: list[ApiFile] = []
+        discarded: list[LeftOut] = []
+        for path in api:
+            progress(f"resolving {path.name}")
+            file, left = _read_api(path, units[path], index)
+            files.append(file)
+            discarded += left
+        arches = _arches([api_flags[file.source.path] for file in files] + [blob_flags[b.path] for b in blobs.values()])
+        headers = HeaderTree(toolchain.rocm)
+        manifest = Manifest(index, _flag_sets(index, headers), arches)
+        progress("writing")
+        outputs = _outputs(files, index, manifest)
+        outputs[FILE_NAME] = _build_info(files, api_flags, index, manifest, headers)
+    write_all(output, outputs)
+    return _report(files, index, discarded)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Millions of small objects live until the end; looking for cycles among them takes a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _blob_files(api: Sequence[Path], blob_dirs: Sequence[Path]) -> list[Path]:
+    """Return the source files in the blob directories but for the API files, sorted by name."""
+    own = {path.resolve() for path in api}
+    found: list[Path] = []
+    for directory in blob_dirs:
+        try:
+            entries = [entry for entry in directory.iterdir() if entry.suffix in BLOB_SUFFIXES]
+        except OSError as error:
+            raise CkPostBuildError(f"cannot list the blob directory: {error.strerror}", file=directory) from error
+        found += [entry for entry in entries if entry.resolve() not in own]
+    return sorted(found, key=lambda path: (path.name, str(path)))
+
+
+def _check_names(api: Sequence[Path]) -> None:
+    seen: dict[str, Path] = {}
+    for path in api:
+        if path.name in seen:
+            raise CkPostBuildError(f"two API files are called {path.name}; the other is {seen[path.name]}", file=path)
+        seen[path.name] = path
+
+
+def _may_be_blob(path: Path, flags: FlagSource) -> bool:
+    del flags
+    return path.suffix in BLOB_SUFFIXES
+
+
+def _parse_api(toolchain: Toolchain, path: Path, flags: Flags) -> tuple[SourceFile, TranslationUnit]:
+    source = SourceFile(path)
+    options = libclang.INCOMPLETE | libclang.DETAILED_PREPROCESSING_RECORD
+    unit = libclang.parse(toolchain.clang, path, [*flags.arguments, *_arch_flags(flags)], options=options)
+    libclang.raise_on_errors(unit)
+    return source, unit
+
+
+def _arch_flags(flags: Flags) -> list[str]:
+    return [f"--offload-arch={flags.arches[0]}"] if flags.arches else []
+
+
+def _read_api(
+    path: Path, parsed: Future[tuple[SourceFile, TranslationUnit]], index: BlobIndex
+) -> tuple[ApiFile, list[LeftOut]]:
+    source, unit = parsed.result()
+    wrappers = find_wrappers(unit, source, index.templates)
+    sites = find_sites(unit, source, {*index.templates, *wrappers})
+    if not sites:
+        raise CkPostBuildError(
+            "this is no API file: it calls no kernel template of the given blobs. Give a generated fmha_*_api.cpp with --api, "
+            "and the blobs of the same direction with --blob-dir",
+            file=path,
+        )
+    resolved, unresolved = resolve_sites(sites, source, index, wrappers)
+    _raise_unresolved(path, [site for site in unresolved if not site.discarded])
+    used = _used_wrappers({site.site.template for site in resolved}, wrappers)
+    for wrapper in used:
+        if wrapper.problem is not None:
+            raise CkPostBuildError(
+                f"{wrapper.name} cannot be made lazy: {wrapper.problem}",
+                file=wrapper.source.path,
+                line=wrapper.source.line_of(wrapper.problem_offset),
+            )
+    left = [LeftOut(str(path), site.line, site.template, list(site.arguments)) for site in unresolved]
+    return ApiFile(source, resolved, used), left
+
+
+def _used_wrappers(names: set[str], wrappers: dict[str, Wrapper]) -> list[Wrapper]:
+    return sorted((wrappers[name] for name in names if name in wrappers), key=lambda wrapper: wrapper.start)
+
+
+def _raise_unresolved(path: Path, unresolved: list[Unresolved]) -> None:
+    if unresolved:
+        first = unresolved[0]
+        more = f" ({len(unresolved) - 1} more sites lack their blobs too)" if len(unresolved) > 1 else ""
+        raise CkPostBuildError(first.message() + more, file=path, line=first.line)
+
+
+def _arches(flags: Sequence[Flags]) -> list[str]:
+    return list(dict.fromkeys(arch for f in flags for arch in f.arches))
+
+
+def _flag_sets(index: BlobIndex, headers: HeaderTree) -> dict[str, FlagSet]:
+    """Return the flags of each blob as they travel; fills `headers` with the directories that they name."""
+    known: dict[tuple[str, ...], FlagSet] = {}
+    for blob in index.blobs.values():
+        if blob.flags in known:
+            continue
+        tree = HeaderTree(headers.rocm, headers.places)
+        before = set(tree.places)
+        relocated = tree.relocate(blob.flags)
+        del before
+        places = [place for place in tree.places if any(f"/{tree.places[place]}" in flag for flag in relocated)]
+        digest = "".join(tree_hash(place) for place in places)
+        known[blob.flags] = FlagSet(relocated, _short_hash(digest))
+    return {name: known[blob.flags] for name, blob in index.blobs.items()}
+
+
+def _short_hash(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _outputs(files: Sequence[ApiFile], index: BlobIndex, manifest: Manifest) -> dict[str, bytes]:
+    texts = {
+        "ck_jit_dispatch.h": glue.dispatch_header(manifest),
+        "ck_jit_manifest_embedded.h": manifest.header(),
+        "ck_jit_manifest.cpp": glue.manifest_source(),
+    }
+    for file in files:
+        stem = file.source.path.stem
+        texts[f"{stem}_ck_jit.h"] = glue.entry_header(file, manifest)
+        texts[f"{stem}_ck_jit.cpp"] = glue.entry_source(file, manifest)
+    outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
+    for file in files:
+        rewritten = rewrite_api(file, index, manifest.slots, manifest.layout_hash)
+        outputs[file.source.path.name] = rewritten.encode("latin-1")
+    outputs[MANIFEST_RECORDS] = manifest.records()
+    return outputs
+
+
+def _build_info(
+    files: Sequence[ApiFile], api_flags: dict[Path, Flags], index: BlobIndex, manifest: Manifest, headers: HeaderTree
+) -> bytes:
+    symbols: dict[str, list[str]] = {name: [] for name in index.blobs}
+    for instance in index.instances:
+        symbols[instance.blob] += [kernel.symbol for kernel in instance.kernels]
+    info = BuildInfo(
+        apis=[
+            ApiInfo(f.source.path.name, f"{f.source.path.stem}_ck_jit.cpp", list(api_flags[f.source.path].arguments))
+            for f in files
+        ],
+        blobs=[
+            BlobInfo(name, str(blob.path.absolute()), list(manifest.flag_sets[name].arguments), sorted(symbols[name]))
+            for name, blob in index.blobs.items()
+        ],
+        headers={str(path): place for path, place in headers.places.items()},
+        arches=list(manifest.arches),
+        manifest_records=MANIFEST_RECORDS,
+    )
+    return msgspec.json.encode(info)
+
+
+def _report(files: Sequence[ApiFile], index: BlobIndex, discarded: list[LeftOut]) -> Report:
+    reached = reached_instances(files)
+    referenced = {instance.blob for instance in index.instances if id(instance) in reached}
+    entries = [
+        Entry(str(file.source.path), site.line, site.direction, list(site.symbols), list(site.blobs))
+        for file in files
+        for site in file.sites
+    ]
+    return Report(
+        sites=len(entries) + len(discarded),
+        blobs=len(index.blobs),
+        unresolved=[],
+        discarded=discarded,
+        unreferenced_blobs=[name for name in index.blobs if name not in referenced],
+        entries=entries,
+    )
