@@ -54,6 +54,12 @@ for argument in "$@"; do
     fi
     case $argument in
     -c | -S | -E | -M | -MM | -fsyntax-only | --precompile | --analyze | -emit-ast) links= ;;
+    --genco)
+        # hipcc's own: device code alone, as a bundle.
+        links=
+        arguments+=(--cuda-device-only)
+        continue
+        ;;
     -O*) optimises=1 ;;
     -fno-rtlib-add-rpath) adds_rpath= ;;
     -x | -o | -I | -D | -U | -L | -l | -B | -F | -T | -u | -z | -e | -h | -A | -G | \

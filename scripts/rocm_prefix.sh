@@ -121,7 +121,7 @@ fingerprint() {
     printf '%s\n' "$hip_headers" "$llvm" "$hip_library"
     "$llvm/bin/clang" --version
     cat "$here/rocm_prefix.sh" "$here/hipcc_in_prefix.sh"
-    [[ $hip_library != standin ]] || find "$repository/tests/hip_standin" -type f -print0 | sort -z | xargs -0 cat
+    [[ $hip_library != standin ]] || find "$repository/tests/hip_standin" -maxdepth 1 -type f -print0 | sort -z | xargs -0 cat
 }
 prefix=$work_dir/rocm-$(fingerprint | sha256sum | cut -c -16)
 if [[ -d $prefix ]]; then

@@ -30,11 +30,23 @@ if (($#)) || [[ -z $include || -z $output ]]; then
     exit 2
 fi
 
+scratch=$(mktemp -d "$output.XXXXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+
+compile() {
+    "$compiler" -std=c++17 -O1 -g1 -Wall -Wextra -Werror -fPIC -pthread -D__HIP_PLATFORM_AMD__ -isystem "$include" \
+        -c "$1" -o "$scratch/$(basename "$1" .cpp).o"
+}
+
+# Two at a time: each file costs the reading of HIP's headers.
+sources=("$here"/*.cpp)
+for ((i = 0; i < ${#sources[@]}; i += 2)); do
+    compile "${sources[i]}" &
+    [[ -z ${sources[i + 1]:-} ]] || compile "${sources[i + 1]}"
+    wait $!
+done
+
 # The soname of ROCm 7's library, whose headers these are. Not unloadable: its threads may be running.
-temporary=$output.$$.tmp
-trap 'rm -f "$temporary"' EXIT
-"$compiler" -std=c++17 -O2 -g1 -Wall -Wextra -Werror -fPIC -pthread \
-    -D__HIP_PLATFORM_AMD__ -isystem "$include" "$here"/*.cpp \
-    -shared -Wl,-soname,libamdhip64.so.7 -Wl,--version-script,"$here/exports.map" -Wl,-z,defs -Wl,-z,nodelete -ldl \
-    -o "$temporary"
-mv -T "$temporary" "$output"
+"$compiler" -shared -pthread -Wl,-soname,libamdhip64.so.7 -Wl,--version-script,"$here/exports.map" -Wl,-z,defs \
+    -Wl,-z,nodelete "$scratch"/*.o -ldl -o "$scratch/library"
+mv -T "$scratch/library" "$output"

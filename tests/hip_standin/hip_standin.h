@@ -1,12 +1,11 @@
 // What tests ask of the stand-in libamdhip64.so beside HIP itself. Plain C, so that ctypes reaches it too.
 //
-// Environment, read at the first HIP call:
-//   HIP_STANDIN_ARCH           gcnArchName of each device, separated by commas; "none" is a machine without a
-//   GPU.
+// Environment:
+//   HIP_STANDIN_ARCH           gcnArchName of each device, separated by commas; "none" is no GPU at all.
 //                              Default: gfx90a:sramecc+:xnack-
-//   HIP_STANDIN_COMPUTE_UNITS  multiProcessorCount of each device (default: that of the real GPU)
-//   HIP_STANDIN_EVENT_MS       what hipEventElapsedTime answers (default: the host's clock), for output to
-//   compare HIP_STANDIN_RECORD         file to which each launch is appended as one line of JSON
+//   HIP_STANDIN_COMPUTE_UNITS  multiProcessorCount of each device. Default: that of the real GPU.
+//   HIP_STANDIN_EVENT_MS       hipEventElapsedTime's answer. Default: the time it took.
+//   HIP_STANDIN_RECORD         A file to which each launch is appended as one line of JSON.
 //
 // A launch, here and in the file (on one line):
 //   {"sequence": 0, "kernel": "_Z6kernelPii", "device": 0, "arch": "gfx90a:sramecc+:xnack-", "stream": 0,
@@ -14,7 +13,8 @@
 //    "args": [{"name": "n", "kind": "by_value", "offset": 8, "size": 4, "bytes": "2a000000"}]}
 // The grid is in blocks. Streams are numbered in the order of creation, 0 is the null stream. The names,
 // offsets and sizes of the arguments are those of the code object's metadata, the bytes are in memory order;
-// a struct's padding is in them.
+// a struct's padding is in them, and nobody but the caller says what is in padding. Launches through
+// hipModuleLaunchKernel's "extra" have the whole buffer besides, as "kernarg".
 #ifndef HIP_STANDIN_H
 #define HIP_STANDIN_H
 
