@@ -14,11 +14,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clang.cindex import Cursor, CursorKind
+from clang.cindex import Cursor, CursorKind, TranslationUnit
 
 from ck_post_build import libclang
-from ck_post_build.declarations import BlobText, Declaration, Directive, Specialisation, cut, identifiers, introduced_name
+from ck_post_build.compile_db import FlagSource
+from ck_post_build.declarations import (
+    BlobText,
+    Declaration,
+    Directive,
+    Specialisation,
+    cut,
+    identifiers,
+    introduced_name,
+)
 from ck_post_build.errors import CkPostBuildError
+from ck_post_build.flags import Flags
 from ck_post_build.source import read_text
 
 BLOB_SUFFIXES = frozenset({".cpp", ".cc", ".cxx", ".cu", ".hip"})
@@ -76,7 +86,7 @@ class BlobSource:
 
     path: Path
     name: str
-    flags: tuple[str, ...]
+    flags: Flags
     source_hash: str
     text: BlobText
 
@@ -100,16 +110,16 @@ class BlobIndex:
     by_arguments: dict[tuple[str, tuple[str, ...]], Instance] = field(default_factory=dict)
 
 
-def read_blobs(paths: Iterable[tuple[Path, tuple[str, ...]]]) -> dict[str, BlobSource]:
-    """Read and cut the blobs among the source files `paths` (each with its compiler flags).
+def read_blobs(paths: Iterable[Path], flags: FlagSource) -> dict[str, BlobSource]:
+    """Read and cut the blobs among the source files `paths`.
 
     Files that specialise no function template are no blobs and are left out.
 
     Raises:
-        CkPostBuildError: a file cannot be read or is truncated, or two blobs have one name.
+        CkPostBuildError: a file cannot be read or is truncated, two blobs have one name, or there are no flags for one.
     """
     blobs: dict[str, BlobSource] = {}
-    for path, flags in paths:
+    for path in paths:
         text = read_text(path)
         pieces = cut(text, path)
         if not pieces.specialisations:
@@ -122,7 +132,7 @@ def read_blobs(paths: Iterable[tuple[Path, tuple[str, ...]]]) -> dict[str, BlobS
                 file=path,
             )
         digest = hashlib.sha256(text.encode("latin-1")).hexdigest()
-        blobs[path.name] = BlobSource(path, path.name, flags, digest, pieces)
+        blobs[path.name] = BlobSource(path, path.name, flags.of(path), digest, pieces)
     return {name: blobs[name] for name in sorted(blobs, key=lambda name: name.encode("utf-8", "surrogateescape"))}
 
 
@@ -135,7 +145,7 @@ def index_blobs(clang: libclang.Clang, blobs: dict[str, BlobSource]) -> BlobInde
     index = BlobIndex(blobs=blobs)
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[BlobSource]] = defaultdict(list)
     for blob in blobs.values():
-        groups[blob.flags, blob.text.prologue].append(blob)
+        groups[blob.flags.arguments, blob.text.prologue].append(blob)
     found: dict[str, list[KernelSpecialisation]] = defaultdict(list)
     for (flags, prologue), members in groups.items():
         for blob, kernel, template in _ask(clang, flags, prologue, members):
@@ -199,7 +209,11 @@ def _ask(
         _write_blob(unit, f"ck_jit_blob_{number}", blob)
     directory = blobs[0].path.parent
     parsed = libclang.parse(
-        clang, directory / "ck_jit_blob_index.cpp", flags, options=libclang.INCOMPLETE, text="\n".join(unit.lines) + "\n"
+        clang,
+        directory / "ck_jit_blob_index.cpp",
+        flags,
+        options=libclang.INCOMPLETE,
+        text="\n".join(unit.lines) + "\n",
     )
     _raise_on_errors(parsed, unit, blobs[0])
     templates: dict[str, str] = {}
@@ -214,7 +228,9 @@ def _ask(
         values = arguments[key] if key in arguments and key[1] else libclang.template_arguments(cursor)
         arguments[key] = values
         if values is None:
-            raise CkPostBuildError(f"{written} has a template argument that is neither a type nor an integer", file=blob.path)
+            raise CkPostBuildError(
+                f"{written} has a template argument that is neither a type nor an integer", file=blob.path
+            )
         template = None
         if written not in templates:
             template = _kernel_template(cursor)
@@ -232,13 +248,14 @@ def _kernel_template(cursor: Cursor) -> KernelTemplate:
         symbol_prefix=prefix.group(),
         result=cursor.result_type.get_canonical().spelling,
         parameters=tuple(
-            Parameter(parameter.type.get_canonical().spelling, parameter.spelling) for parameter in cursor.get_arguments()
+            Parameter(parameter.type.get_canonical().spelling, parameter.spelling)
+            for parameter in cursor.get_arguments()
         ),
     )
 
 
-def _raise_on_errors(parsed: object, unit: _Unit, first: BlobSource) -> None:
-    error = libclang.first_error(parsed)  # type: ignore[arg-type]
+def _raise_on_errors(parsed: TranslationUnit, unit: _Unit, first: BlobSource) -> None:
+    error = libclang.first_error(parsed)
     if error is None:
         return
     place = error.location
@@ -317,5 +334,7 @@ def _declare(specialisation: Specialisation, space: str, local_names: set[str]) 
         )
 
     arguments = "" if head.arguments is None else f"<{qualify(head.arguments)}>"
-    declared = f"template <> {qualify(head.result)} {head.template}{arguments}{qualify(head.parameters)} {head.trailer};"
+    declared = (
+        f"template <> {qualify(head.result)} {head.template}{arguments}{qualify(head.parameters)} {head.trailer};"
+    )
     return f"namespace {'::'.join(namespaces)} {{ {declared} }}" if namespaces else declared

@@ -20,11 +20,13 @@ class ApiInfo(msgspec.Struct, frozen=True):
 
 
 class BlobInfo(msgspec.Struct, frozen=True):
-    """A blob: where its source is, its flags as they travel, and its kernel symbols."""
+    """A blob: where its source is, its flags as they travel, the hashes in the manifest, and its kernel symbols."""
 
     name: str
     source: str
     flags: list[str]
+    source_hash: str
+    headers_hash: str
     symbols: list[str]
 
 
@@ -57,7 +59,10 @@ def read_build_info(directory: Path) -> BuildInfo:
         return msgspec.json.decode(path.read_bytes(), type=BuildInfo)
     except OSError as error:
         raise CkPostBuildError(
-            f"no output of ck-post-build rewrite or build here: {error.strerror}. Run one of them with -o {directory}", file=path
+            f"no output of ck-post-build rewrite or build here: {error.strerror}. Run one of them with -o {directory}",
+            file=path,
         ) from error
     except msgspec.MsgspecError as error:
-        raise CkPostBuildError(f"damaged or of another version: {error}. Run ck-post-build rewrite again", file=path) from error
+        raise CkPostBuildError(
+            f"damaged or of another version: {error}. Run ck-post-build rewrite again", file=path
+        ) from error

@@ -11,7 +11,6 @@ import ninja
 from ck_post_build import flags
 from ck_post_build.errors import CkPostBuildError
 
-
 # Stands for the source file's name in a command that is shared by many.
 _NAME = "\x01"
 
@@ -98,10 +97,7 @@ class CompileDatabase(FlagSource):
 
     def _flags_of(self, command: _Command, path: Path) -> flags.Flags:
         """Split the command once for all files whose commands differ in the file's name only: shlex takes 1 ms each."""
-        if command.arguments is not None:
-            text = flags.join(command.arguments)
-        else:
-            text = command.command or ""
+        text = flags.join(command.arguments) if command.arguments is not None else command.command or ""
         pattern = text.replace(path.name, _NAME)
         key = (command.directory, pattern)
         kept = self._flags.get(key)

@@ -308,7 +308,9 @@ def introduced_name(declaration: Declaration) -> str | None:
     if match := re.match(r"using\s.*?([A-Za-z_]\w*)\s*$", text, re.DOTALL):
         return match.group(1)
     if _TYPE_HEAD.match(text) and not text.startswith("typedef"):
-        match = re.search(r"(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+(?:alignas\s*\(.*?\)\s*)?([A-Za-z_]\w*)", text)
+        match = re.search(
+            r"(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+(?:alignas\s*\(.*?\)\s*)?([A-Za-z_]\w*)", text
+        )
         return match.group(1) if match else None
     if text.startswith("typedef"):
         names = _IDENTIFIER.findall(text)

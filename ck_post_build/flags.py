@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ck_post_build.errors import CkPostBuildError
+from ck_post_build.headers import tree_hash
 
 ROOT_PLACEHOLDER = "@CK_JIT_ROOT@"
 
@@ -67,7 +68,9 @@ def travelling(arguments: Sequence[str], directory: Path, sources: frozenset[str
             arches += [arch for arch in argument.removeprefix(_ARCH).split(",") if arch]
         elif argument in _PATH_OPTIONS:
             kept += [argument, _absolute(next(pending, ""), directory)]
-        elif option := next((o for o in _PATH_OPTIONS if argument.startswith(o) and not argument.startswith("-include-")), None):
+        elif option := next(
+            (o for o in _PATH_OPTIONS if argument.startswith(o) and not argument.startswith("-include-")), None
+        ):
             kept.append(option + _absolute(argument.removeprefix(option), directory))
         elif not argument.startswith(_DROPPED_PREFIXES):
             kept.append(argument)
@@ -90,23 +93,26 @@ class HeaderTree:
     rocm: Path | None
     places: dict[Path, str] = field(default_factory=dict)
 
-    def relocate(self, flags: Sequence[str]) -> tuple[str, ...]:
-        """Return `flags` with paths to headers under ``@CK_JIT_ROOT@``."""
+    def relocate(self, flags: Sequence[str]) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+        """Return `flags` with paths to headers under ``@CK_JIT_ROOT@``, and those paths as they are on this machine."""
         result: list[str] = []
+        used: list[Path] = []
         pending = iter(flags)
         for argument in pending:
             if argument in _PATH_OPTIONS:
-                result += [argument, self._place(next(pending, ""))]
+                result += [argument, self._place(next(pending, ""), used)]
             elif option := next((o for o in _PATH_OPTIONS if argument.startswith(o + "/")), None):
-                result.append(option + self._place(argument.removeprefix(option)))
+                result.append(option + self._place(argument.removeprefix(option), used))
             else:
                 result.append(argument)
-        return tuple(result)
+        return tuple(result), tuple(used)
 
-    def _place(self, text: str) -> str:
+    def _place(self, text: str, used: list[Path]) -> str:
         path = Path(text)
         if not path.is_absolute() or (self.rocm is not None and path.is_relative_to(self.rocm)):
             return text
+        used.append(path)
         if path not in self.places:
-            self.places[path] = f"include/{len(self.places)}_{path.name}"
+            # By content, so that libraries that share a prefix agree, and builds in two directories give the same bytes.
+            self.places[path] = f"include/{path.name}_{tree_hash(path)[:8]}"
         return f"{ROOT_PLACEHOLDER}/{self.places[path]}"

@@ -41,7 +41,10 @@ def entry_header(api: ApiFile, manifest: Manifest) -> str:
 def entry_source(api: ApiFile, manifest: Manifest) -> str:
     """Return the source file with the entry points by blob name."""
     template = template_environment().get_template("entry_points.cpp.j2")
-    entries = [_by_name(entry_point(k.name.rpartition("::")[2]), k.result, k.parameters, [("blob", k.name)], manifest) for k in _direct(api, manifest)]
+    entries = [
+        _by_name(entry_point(k.name.rpartition("::")[2]), k.result, k.parameters, [("blob", k.name)], manifest)
+        for k in _direct(api, manifest)
+    ]
     for wrapper in api.wrappers:
         if wrapper.member_of:
             continue

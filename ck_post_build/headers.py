@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ck_post_build.errors import CkPostBuildError
@@ -49,3 +49,8 @@ def tree_hash(place: Path) -> str:
             raise CkPostBuildError(f"cannot read the header: {error.strerror}", file=file) from error
         digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + content)
     return digest.hexdigest()
+
+
+def combined_hash(places: Sequence[Path]) -> str:
+    """Return one hash, 32 hexadecimal digits, over the headers at several places in their order."""
+    return hashlib.sha256("".join(map(tree_hash, places)).encode()).hexdigest()[:32]

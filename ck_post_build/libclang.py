@@ -27,7 +27,7 @@ _load_lock = threading.Lock()
 class _SourceRangeList(ctypes.Structure):
     """CXSourceRangeList, which the bindings do not wrap."""
 
-    _fields_ = [("count", ctypes.c_uint), ("ranges", ctypes.POINTER(clang.cindex.SourceRange))]  # noqa: RUF012
+    _fields_ = [("count", ctypes.c_uint), ("ranges", ctypes.POINTER(clang.cindex.SourceRange))]
 
 
 def _append_child(child: Cursor, _parent: Cursor, found: list[Any]) -> int:
@@ -105,7 +105,9 @@ def load(library: Path | None) -> None:
         lib.clang_Location_isFromMainFile.restype = ctypes.c_int
 
 
-def parse(clang_: Clang, path: Path, flags: Sequence[str], *, options: int = 0, text: str | None = None) -> TranslationUnit:
+def parse(
+    clang_: Clang, path: Path, flags: Sequence[str], *, options: int = 0, text: str | None = None
+) -> TranslationUnit:
     """Parse `path` (or `text` under that name) and return the translation unit, also when it has errors.
 
     Raises:
@@ -119,7 +121,8 @@ def parse(clang_: Clang, path: Path, flags: Sequence[str], *, options: int = 0, 
         )
     except clang.cindex.TranslationUnitLoadError as error:
         raise CkPostBuildError(
-            "libclang cannot read the file at all: check that it exists and that the flags are compiler flags", file=path
+            "libclang cannot read the file at all: check that it exists and that the flags are compiler flags",
+            file=path,
         ) from error
 
 

@@ -85,7 +85,8 @@ class Manifest:
             count += len(parts)
         return {
             "kernels": [
-                {"name": literal(t.name), "symbol_prefix": literal(t.symbol_prefix)} for t in self.index.templates.values()
+                {"name": literal(t.name), "symbol_prefix": literal(t.symbol_prefix)}
+                for t in self.index.templates.values()
             ],
             "suffixes": [literal(suffix) for suffix in suffixes],
             "flag_sets": [literal(flag_text.join(f.arguments)) for f in flag_sets],
@@ -117,7 +118,7 @@ class Manifest:
 def _split_symbols(instance: Instance, index: BlobIndex) -> tuple[str, list[str]]:
     """Return what the instance's symbols have in common behind their templates' prefixes, and the rest of each."""
     rests = [kernel.symbol.removeprefix(index.templates[kernel.template].symbol_prefix) for kernel in instance.kernels]
-    middle = os.path.commonprefix(rests)
+    middle = os.path.commonprefix(rests)  # noqa: RUF071  (characters are what is wanted)
     return middle, [rest[len(middle) :] for rest in rests]
 
 

@@ -82,7 +82,9 @@ def _of_wrapper(site: Site, index: BlobIndex, wrapper: Wrapper) -> ResolvedSite 
     symbols: set[str] = set()
     for number, selection in enumerate(wrapper.selections):
         chosen = tuple(site.arguments[a] if isinstance(a, int) else a for a in selection.arguments)
-        if any(isinstance(a, int) and a in wrapper.optional and site.arguments[a] == "void" for a in selection.arguments):
+        if any(
+            isinstance(a, int) and a in wrapper.optional and site.arguments[a] == "void" for a in selection.arguments
+        ):
             instances.append(None)
             continue
         instance: Instance | None = None

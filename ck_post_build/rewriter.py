@@ -18,7 +18,7 @@ from ck_post_build.build_info import FILE_NAME, ApiInfo, BlobInfo, BuildInfo
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import Flags, HeaderTree
-from ck_post_build.headers import tree_hash
+from ck_post_build.headers import combined_hash
 from ck_post_build.manifest import FlagSet, Manifest
 from ck_post_build.output import write_all
 from ck_post_build.report import Entry, LeftOut, Report
@@ -60,16 +60,17 @@ def rewrite(
     """
     toolchain = toolchain or find_toolchain()
     with _no_garbage_collection(), ThreadPoolExecutor(max_workers=2) as pool:
-        paths = _blob_files(api, blob_dirs)
+        paths = list_blob_files(api, blob_dirs)
         api_flags = {path: flags.of(path) for path in api}
         _check_names(api)
         libclang.load(toolchain.clang.library)
         units = {path: pool.submit(_parse_api, toolchain, path, api_flags[path]) for path in api}
         progress(f"reading {len(paths)} blob files")
-        blob_flags = {path: flags.of(path) for path in paths if _may_be_blob(path, flags)}
-        blobs = read_blobs((path, blob_flags[path].arguments) for path in paths)
+        blobs = read_blobs(paths, flags)
         if not blobs:
-            raise CkPostBuildError(f"no file in {', '.join(map(str, blob_dirs))} specialises a kernel template: no blobs there")
+            raise CkPostBuildError(
+                f"no file in {', '.join(map(str, blob_dirs))} specialises a kernel template: no blobs there"
+            )
         progress(f"asking clang about {len(blobs)} blobs")
         index = index_blobs(toolchain.clang, blobs)
         files: list[ApiFile] = []
@@ -79,7 +80,7 @@ def rewrite(
             file, left = _read_api(path, units[path], index)
             files.append(file)
             discarded += left
-        arches = _arches([api_flags[file.source.path] for file in files] + [blob_flags[b.path] for b in blobs.values()])
+        arches = _arches([api_flags[file.source.path] for file in files] + [blob.flags for blob in blobs.values()])
         headers = HeaderTree(toolchain.rocm)
         manifest = Manifest(index, _flag_sets(index, headers), arches)
         progress("writing")
@@ -101,7 +102,7 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _blob_files(api: Sequence[Path], blob_dirs: Sequence[Path]) -> list[Path]:
+def list_blob_files(api: Sequence[Path], blob_dirs: Sequence[Path]) -> list[Path]:
     """Return the source files in the blob directories but for the API files, sorted by name."""
     own = {path.resolve() for path in api}
     found: list[Path] = []
@@ -120,11 +121,6 @@ def _check_names(api: Sequence[Path]) -> None:
         if path.name in seen:
             raise CkPostBuildError(f"two API files are called {path.name}; the other is {seen[path.name]}", file=path)
         seen[path.name] = path
-
-
-def _may_be_blob(path: Path, flags: FlagSource) -> bool:
-    del flags
-    return path.suffix in BLOB_SUFFIXES
 
 
 def _parse_api(toolchain: Toolchain, path: Path, flags: Flags) -> tuple[SourceFile, TranslationUnit]:
@@ -184,22 +180,11 @@ def _flag_sets(index: BlobIndex, headers: HeaderTree) -> dict[str, FlagSet]:
     """Return the flags of each blob as they travel; fills `headers` with the directories that they name."""
     known: dict[tuple[str, ...], FlagSet] = {}
     for blob in index.blobs.values():
-        if blob.flags in known:
-            continue
-        tree = HeaderTree(headers.rocm, headers.places)
-        before = set(tree.places)
-        relocated = tree.relocate(blob.flags)
-        del before
-        places = [place for place in tree.places if any(f"/{tree.places[place]}" in flag for flag in relocated)]
-        digest = "".join(tree_hash(place) for place in places)
-        known[blob.flags] = FlagSet(relocated, _short_hash(digest))
-    return {name: known[blob.flags] for name, blob in index.blobs.items()}
-
-
-def _short_hash(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+        arguments = blob.flags.arguments
+        if arguments not in known:
+            relocated, places = headers.relocate(arguments)
+            known[arguments] = FlagSet(relocated, combined_hash(places))
+    return {name: known[blob.flags.arguments] for name, blob in index.blobs.items()}
 
 
 def _outputs(files: Sequence[ApiFile], index: BlobIndex, manifest: Manifest) -> dict[str, bytes]:
@@ -232,7 +217,14 @@ def _build_info(
             for f in files
         ],
         blobs=[
-            BlobInfo(name, str(blob.path.absolute()), list(manifest.flag_sets[name].arguments), sorted(symbols[name]))
+            BlobInfo(
+                name,
+                str(blob.path.absolute()),
+                list(manifest.flag_sets[name].arguments),
+                blob.source_hash,
+                manifest.flag_sets[name].headers_hash,
+                sorted(symbols[name]),
+            )
             for name, blob in index.blobs.items()
         ],
         headers={str(path): place for path, place in headers.places.items()},

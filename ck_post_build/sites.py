@@ -27,7 +27,13 @@ _FUNCTIONS = frozenset(
     }
 )
 _NESTS_FUNCTIONS = frozenset(
-    {CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL}
+    {
+        CursorKind.NAMESPACE,
+        CursorKind.STRUCT_DECL,
+        CursorKind.CLASS_DECL,
+        CursorKind.LINKAGE_SPEC,
+        CursorKind.UNEXPOSED_DECL,
+    }
 )
 _TEMPLATES = frozenset({CursorKind.FUNCTION_TEMPLATE, CursorKind.CLASS_TEMPLATE})
 _REFERENCES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
@@ -250,7 +256,9 @@ def _unaccounted(
     """Return the offsets inside function bodies at which a template's name stands and no site was found."""
     if not names:
         return []
-    pattern = re.compile(_COMMENT_OR_TEXT.pattern + r"|\b(?P<name>" + "|".join(map(re.escape, sorted(names))) + r")\b", re.DOTALL)
+    pattern = re.compile(
+        _COMMENT_OR_TEXT.pattern + r"|\b(?P<name>" + "|".join(map(re.escape, sorted(names))) + r")\b", re.DOTALL
+    )
     ranges = sorted((site.start, site.end) for site in finder.sites.values())
     result = []
     position = 0
@@ -264,7 +272,10 @@ def _unaccounted(
             continue
         if any(start <= offset < end for start, end in templates):
             continue
-        if any(source.text.find("{", start, end) >= 0 and source.text.find("{", start, end) < offset < end for start, end in functions):
+        if any(
+            source.text.find("{", start, end) >= 0 and source.text.find("{", start, end) < offset < end
+            for start, end in functions
+        ):
             result.append(offset)
     return result
 

@@ -42,7 +42,9 @@ def find_toolchain() -> Toolchain:
     library = _find_libclang(rocm, resources)
     foreign = library is None and resources is not None
     return Toolchain(
-        rocm, hipcc, libclang.Clang(library, libclang.host_arguments(rocm_path=rocm, resource_dir=resources, foreign=foreign))
+        rocm,
+        hipcc,
+        libclang.Clang(library, libclang.host_arguments(rocm_path=rocm, resource_dir=resources, foreign=foreign)),
     )
 
 
@@ -69,7 +71,9 @@ def _find_libclang(rocm: Path | None, resources: Path | None) -> Path | None:
     if resources:
         directories.append(resources.parent.parent)
     for directory in directories:
-        found = sorted(p for p in directory.glob("libclang*.so*") if re.match(r"libclang(-\d+)?\.so(\.[\d.]+)?$", p.name))
+        found = sorted(
+            p for p in directory.glob("libclang*.so*") if re.match(r"libclang(-\d+)?\.so(\.[\d.]+)?$", p.name)
+        )
         if found:
             return found[0]
     return None

@@ -22,7 +22,13 @@ from ck_post_build.source import Edit, SourceFile
 
 _PARAMETERS = (CursorKind.TEMPLATE_TYPE_PARAMETER, CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
 _NESTS = frozenset(
-    {CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL, CursorKind.LINKAGE_SPEC, CursorKind.UNEXPOSED_DECL}
+    {
+        CursorKind.NAMESPACE,
+        CursorKind.STRUCT_DECL,
+        CursorKind.CLASS_DECL,
+        CursorKind.LINKAGE_SPEC,
+        CursorKind.UNEXPOSED_DECL,
+    }
 )
 _NAMES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
 _VOID_TEST = re.compile(
@@ -249,7 +255,9 @@ class _Reader:
             template = libclang.primary_template(referenced)
             name = libclang.qualified_name(template or referenced)
             return name if name in known else None
-        spelling = re.match(r"(?:this\s*->\s*)?(?:template\s+)?(\w+)", self.source.text[slice(*libclang.offsets(cursor))])
+        spelling = re.match(
+            r"(?:this\s*->\s*)?(?:template\s+)?(\w+)", self.source.text[slice(*libclang.offsets(cursor))]
+        )
         member = f"{self.wrapper.member_of}::{spelling.group(1)}" if spelling else ""
         return member if member in known else None
 
@@ -297,11 +305,9 @@ class _Reader:
 
     def _slot(self, arguments: tuple[Argument, ...], target: str | None) -> int:
         """Return the number of the selection with `arguments`, a new one if need be, and note `target` as its use."""
-        for number, selection in enumerate(self.wrapper.selections):
-            if selection.arguments == arguments:
-                break
-        else:
-            number = len(self.wrapper.selections)
+        known = [selection.arguments for selection in self.wrapper.selections]
+        number = known.index(arguments) if arguments in known else len(known)
+        if number == len(known):
             first = next(argument for argument in arguments if isinstance(argument, int))
             name = self.parameters[first].spelling
             if any(selection.name == name for selection in self.wrapper.selections):
@@ -349,8 +355,14 @@ class _Reader:
                 if child.kind in (CursorKind.TYPE_REF, CursorKind.DECL_REF_EXPR):
                     target = child.referenced
                     start = libclang.offsets(child)[0]
-                    if target is not None and target.kind in _PARAMETERS and not any(a <= start < b for a, b in self.covered):
-                        self._fail(f"its template parameter {target.spelling} is used other than to select a blob", start)
+                    if (
+                        target is not None
+                        and target.kind in _PARAMETERS
+                        and not any(a <= start < b for a, b in self.covered)
+                    ):
+                        self._fail(
+                            f"its template parameter {target.spelling} is used other than to select a blob", start
+                        )
                 walk(child)
 
         for child in libclang.children(self.cursor):
@@ -366,8 +378,12 @@ class _Reader:
         slots = ", ".join(f"ck_jit::Slot* {selection.name}" for selection in wrapper.selections)
         separator = "" if not wrapper.parameters else ", "
         prefix = "" if wrapper.member_of else "inline " if self._is_in_header() else ""
-        specifiers = re.sub(r"\b(?:static|inline)\s+", "", text[head_end:name]) if not wrapper.member_of else text[head_end:name]
-        wrapper.edits.append(Edit(wrapper.start, name + len(self.cursor.spelling), prefix + specifiers.lstrip() + wrapper.entry))
+        specifiers = (
+            re.sub(r"\b(?:static|inline)\s+", "", text[head_end:name]) if not wrapper.member_of else text[head_end:name]
+        )
+        wrapper.edits.append(
+            Edit(wrapper.start, name + len(self.cursor.spelling), prefix + specifiers.lstrip() + wrapper.entry)
+        )
         wrapper.edits.append(Edit(open_paren + 1, open_paren + 1, slots + separator))
         copies = self._by_value_parameters()
         body_start = libclang.offsets(body)[0] + 1

@@ -1,0 +1,155 @@
+"""Builds a lazy library: rewrite, then a ninja graph."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import ninja
+
+from ck_post_build.build_info import FILE_NAME, BuildInfo, read_build_info
+from ck_post_build.compile_db import FlagSource
+from ck_post_build.errors import CkPostBuildError
+from ck_post_build.headers import header_files
+from ck_post_build.ninja_graph import Graph, Source, write_graph
+from ck_post_build.output import write_all
+from ck_post_build.resources import resource_dir
+from ck_post_build.rewriter import Progress, list_blob_files, rewrite
+from ck_post_build.toolchain import Toolchain, find_toolchain
+
+LIBRARY_FILE = "ck_post_build_library"
+_STAMP = "ck_post_build.stamp"
+_SOURCES = frozenset({".cpp", ".cc", ".cxx", ".hip", ".cu", ".c"})
+_HOST = ("-x", "hip", "--cuda-host-only")
+# The dispatcher is one huge chain of conditions: -O1 removes them as well as -O3 does, in a fraction of the time.
+_DISPATCHER_OPTIMISATION = "-O1"
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """What to build.
+
+    Attributes:
+        api, blob_dirs, flags: as for ``rewrite``.
+        output: the build directory.
+        library: file name of the library.
+        host_objects: more objects, archives and host sources of the library.
+        link_flags: passed to the link as they are.
+        jobs: compiles at once; None: ninja's choice.
+    """
+
+    api: Sequence[Path]
+    blob_dirs: Sequence[Path]
+    flags: FlagSource
+    output: Path
+    library: str
+    host_objects: Sequence[Path] = ()
+    link_flags: Sequence[str] = field(default_factory=tuple)
+    jobs: int | None = None
+
+
+def build(request: BuildRequest, *, verbose: bool = False, progress: Progress = lambda message: None) -> Path:
+    """Build the lazy library and return its path.
+
+    Only what changed is done again; a second build does nothing.
+
+    Raises:
+        CkPostBuildError: what ``rewrite`` raises, no compiler, or a compile or link that fails (its output is printed).
+    """
+    if "/" in request.library or not request.library.endswith(".so"):
+        raise CkPostBuildError(f"--lib takes a file name that ends in .so, not {request.library!r}")
+    for path in request.host_objects:
+        if not path.is_file():
+            raise CkPostBuildError("this host object does not exist", file=path)
+    toolchain = find_toolchain()
+    hipcc = toolchain.require_hipcc()
+    stamp = _stamp(request, toolchain)
+    if _read(request.output / _STAMP) != stamp:
+        rewrite(request.api, request.blob_dirs, request.output, request.flags, toolchain=toolchain, progress=progress)
+        write_all(request.output, {_STAMP: stamp})
+    info = read_build_info(request.output)
+    graph = write_graph(_graph(request, info, hipcc))
+    files = {"build.ninja": graph.encode("utf-8", "surrogateescape"), LIBRARY_FILE: request.library.encode()}
+    write_all(request.output, files)
+    _run_ninja(request, verbose)
+    return request.output / request.library
+
+
+def _stamp(request: BuildRequest, toolchain: Toolchain) -> bytes:
+    """Return a hash over everything that the rewrite depends on, by size and time stamp."""
+    digest = hashlib.sha256(repr((toolchain, _tool_state())).encode())
+    for path in [*request.api, *list_blob_files(request.api, request.blob_dirs)]:
+        digest.update(_state(path))
+        digest.update(repr(request.flags.of(path)).encode())
+    for place in _header_places(request):
+        for header in header_files(place):
+            digest.update(_state(header))
+    return digest.hexdigest().encode()
+
+
+def _tool_state() -> list[bytes]:
+    package = Path(__file__).parent
+    return [_state(path) for path in sorted([*package.glob("*.py"), *resource_dir("templates").glob("*.j2")])]
+
+
+def _header_places(request: BuildRequest) -> list[Path]:
+    try:
+        info = msgspec.json.decode((request.output / FILE_NAME).read_bytes(), type=BuildInfo)
+    except (OSError, msgspec.MsgspecError):
+        return []
+    return [Path(place) for place in info.headers if Path(place).exists()]
+
+
+def _state(path: Path) -> bytes:
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise CkPostBuildError(f"cannot read the file: {error.strerror}", file=path) from error
+    return f"{path} {status.st_size} {status.st_mtime_ns}\n".encode("utf-8", "surrogateescape")
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _graph(request: BuildRequest, info: BuildInfo, hipcc: Path) -> Graph:
+    runtime = resource_dir("ck_jit_runtime")
+    arch = [f"--offload-arch={info.arches[0]}"] if info.arches else []
+    common = [*arch, "-fPIC", f"-I{request.output.absolute()}", f"-I{runtime}"]
+    api_flags = tuple(info.apis[0].flags)
+    sources = []
+    for api in info.apis:
+        host = (*_HOST, *api.flags, *common, _DISPATCHER_OPTIMISATION)
+        sources.append(Source(api.name, api.name, host))
+        sources.append(Source(api.entry_source, api.entry_source, host))
+    sources.append(Source("ck_jit_manifest.cpp", "ck_jit_manifest.cpp", (*_HOST, *api_flags, *common)))
+    plain = ("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", f"-I{runtime}")
+    sources += [Source(str(path), f"runtime_{path.name}", plain) for path in sorted(runtime.glob("*.cpp"))]
+    objects = []
+    for number, path in enumerate(request.host_objects):
+        if path.suffix in _SOURCES:
+            host_flags = request.flags.of(path).arguments
+            sources.append(Source(str(path.absolute()), f"host_{number}_{path.name}", (*_HOST, *host_flags, *common)))
+        else:
+            objects.append(str(path.absolute()))
+    return Graph(hipcc, request.library, sources, objects, tuple(request.link_flags))
+
+
+def _run_ninja(request: BuildRequest, verbose: bool) -> None:
+    command = [str(Path(ninja.BIN_DIR) / "ninja"), "-C", str(request.output)]
+    command += ["-j", str(request.jobs)] if request.jobs else []
+    command += ["-v"] if verbose else ["--quiet"]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False
+    )
+    if done.returncode != 0:
+        raise CkPostBuildError(
+            f"the build failed; the compiler's output:\n{done.stdout.strip()}\nCorrect the cause and run the same command again",
+            file=request.output / "build.ninja",
+        )
+    if verbose:
+        print(done.stdout, end="")
