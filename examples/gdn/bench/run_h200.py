@@ -1,0 +1,167 @@
+"""Checks and times libatlasgdn.so on a Hopper GPU and writes results.json and results.md.
+
+Everything is built beforehand by examples/gdn/build.py; this needs PyTorch, Triton and flash-linear-attention's wheel.
+
+    python examples/gdn/bench/run_h200.py --build build/gdn --results DIR
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+SHAPES = [(t, 16, 32) for t in (1024, 2048, 4096, 8192, 16384, 32768)] + [(16384, 16, 16), (16384, 16, 64)]
+
+
+class Results:
+    """What was found so far, written to disk after every step: a run that is cut short leaves what it has."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.values: dict[str, Any] = {}
+        self.start = time.monotonic()
+
+    def add(self, name: str, value: Any) -> None:
+        self.values[name] = value
+        (self.directory / "results.json").write_text(json.dumps(self.values, indent=1))
+        print(f"[{time.monotonic() - self.start:6.1f} s] {name}", flush=True)
+
+
+def machine(torch: Any) -> dict[str, str]:
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem", "--format=csv,noheader"]
+    import triton
+
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
+        "gpu": subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+    }
+
+
+def programs(build: Path, library: Path) -> list[dict[str, Any]]:
+    """Run the Rust and the C++ program, each with and without a split; the C++ one under compute-sanitizer too."""
+    env = {**os.environ, "ATLAS_GDN_FLASHINFER": "1", "ATLAS_GDN_LIB": str(library)}
+    commands = [[str(build / p), t, "2", "4", s] for p in ("smoke_rust", "smoke_cpp") for t, s in (("300", "1"), ("700", "3"))]
+    for tool in ("memcheck", "initcheck", "racecheck", "synccheck"):
+        for tokens, slots in (("130", "1"), ("330", "3")):
+            sanitizer = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
+            commands.append([*sanitizer, str(build / "smoke_cpp"), tokens, "2", "2", slots])
+    rows = []
+    for command in commands:
+        name = " ".join(Path(word).name for word in command)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=90, check=False)
+            output, code = (done.stdout + done.stderr).strip().splitlines(), done.returncode
+        except subprocess.TimeoutExpired:
+            output, code = ["took over 90 s"], -1
+        rows.append({"command": name, "code": code, "output": output[-6:], "ok": code == 0})
+        print(f"{'ok  ' if code == 0 else 'FAIL'} {name}: {output[-1] if output else ''}", flush=True)
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the timings as a Markdown table, in microseconds."""
+    head = "| T | heads | library, graph | eager | unsplit, graph | FLA, graph | FLA eager | FLA eager, packed | scalar | FLA graph / library graph |"
+    lines = [head, "| ---: | --- |" + " ---: |" * 8]
+    keys = ("library_graph", "library_eager", "library_unsplit_graph", "fla_graph", "fla_eager", "fla_packed_eager", "scalar_graph")
+    for row in rows:
+        cells = " | ".join(f"{row[key]:,.0f}" for key in keys)
+        ratio = row["fla_graph"] / row["library_graph"]
+        lines.append(f"| {row['tokens']} | {row['nk']}/{row['nv']} | {cells} | {ratio:.2f} |")
+    return lines
+
+
+class Run:
+    """The parts of a run, each a method of its name."""
+
+    def __init__(self, build: Path, library: Path, results: Results) -> None:
+        import gdn
+        import torch
+
+        self.gdn, self.torch = gdn, torch
+        self.build, self.library, self.results = build, library, results
+        self.timing: Any = None
+
+    def checks(self) -> None:
+        from checks import Checks, guarded
+
+        rows = guarded(Checks(self.gdn).all(str(self.library)), lambda row: print(row, flush=True))
+        self.results.add("checks", rows)
+
+    def programs(self) -> None:
+        self.results.add("programs", programs(self.build, self.library))
+
+    def prepare_timings(self) -> Any:
+        from timings import Timings
+
+        self.timing = self.timing or Timings(self.gdn, str(self.build / "libscalar_gdn.so"))
+        return self.timing
+
+    def timings(self) -> None:
+        timing = self.prepare_timings()
+        self.results.add("fla", timing.fla.version)
+        self.results.add("errors", timing.errors())
+        self.results.add("kernels", {t: timing.kernels(t) for t in (1024, 16384)})
+        rows: list[dict[str, Any]] = []
+        for shape in SHAPES:
+            rows.append(timing.row(*shape))
+            self.results.add("timings", rows)
+            (self.results.directory / "results.md").write_text("\n".join(table(rows)) + "\n")
+        print("\n".join(table(rows)))
+
+    def slots(self) -> None:
+        timing = self.prepare_timings()
+        shapes = [(t, 16, 32) for t in (512, 1024, 2048, 3072, 4096, 8192, 16384)]
+        shapes += [(t, 16, nv) for nv in (16, 64) for t in (1024, 4096, 16384)]
+        rows = [timing.slots(*shape) for shape in shapes]
+        self.results.add("slots", rows)
+        for row in rows:
+            print({key: round(value, 1) for key, value in row.items()})
+
+
+def unpack(build: Path) -> str:
+    """Unpack FLA's wheel: Triton reads the sources of its kernels, which it cannot do inside a zip file."""
+    directory = tempfile.mkdtemp()
+    with zipfile.ZipFile(next((build / "wheels").glob("fla_core-*.whl"))) as wheel:
+        wheel.extractall(directory)
+    return directory
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, required=True, help="what build.py --bench wrote")
+    parser.add_argument("--results", type=Path, required=True, help="where results.json and results.md go")
+    parser.add_argument("--parts", default="checks,timings,slots,programs", help="what to run, in this order")
+    arguments = parser.parse_args()
+    build, library = arguments.build.resolve(), arguments.build.resolve() / "libatlasgdn.so"
+    os.environ |= {"ATLAS_GDN_FLASHINFER": "1", "ATLAS_GDN_LIB": str(library)}
+    sys.path[:0] = [str(HERE), str(build / "bridge"), unpack(build)]
+
+    results = Results(arguments.results)
+    run = Run(build, library, results)
+    if not run.gdn.available():
+        return 1  # the bridge has said why
+    results.add("machine", machine(run.torch))
+    with run.torch.inference_mode():
+        for part in arguments.parts.split(","):
+            getattr(run, part)()
+    bad = [row for part in ("checks", "programs") for row in results.values.get(part, []) if not row["ok"]]
+    print(f"{len(bad)} failures")
+    for row in bad:
+        print("FAILED", row)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+#include "scratch.hpp"
+
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "state_kernels.hpp"
+
+namespace atlas_gdn {
+namespace {
+
+// The stream's id, not its handle: handles are used again after a stream is destroyed, and all per-thread default
+// streams share one.
+using Key = std::tuple<int, unsigned long long, int>;
+
+// Another thread may be capturing in the global mode, which forbids cudaMalloc to everybody.
+class RelaxedCapture {
+  public:
+    RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+    ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+    RelaxedCapture(const RelaxedCapture &) = delete;
+    RelaxedCapture &operator=(const RelaxedCapture &) = delete;
+
+  private:
+    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+ScratchError allocate(Scratch &scratch, cudaStream_t stream) {
+    const size_t slot = size_t(scratch.nv) * kStateFloats;
+    const size_t pass_one = size_t(2 * scratch.max_slots - 1) * slot;
+    const size_t pass_two = scratch.max_slots > 1 ? size_t(scratch.max_slots) * slot : 0;
+    float *base = nullptr;
+    {
+        const RelaxedCapture relaxed;
+        if (cudaMalloc(reinterpret_cast<void **>(&base), (2 * pass_one + pass_two) * sizeof(float)) != cudaSuccess) {
+            cudaGetLastError(); // a failed allocation is not sticky; do not leave it for the next launch to find
+            return ScratchError::memory;
+        }
+    }
+    scratch.states_in = base;
+    scratch.states_out = base + pass_one;
+    scratch.next_in = base + 2 * pass_one;
+    const int middles = scratch.max_slots - 1;
+    if (fill_start_states(base, scratch.nv, middles, middles, stream) != cudaSuccess)
+        return ScratchError::launch;
+    return ScratchError::none;
+}
+
+} // namespace
+
+float *Scratch::slot(float *states, int index) const { return states + size_t(index) * nv * kStateFloats; }
+
+ScratchError find_scratch(int device, cudaStream_t stream, int nv, int max_slots, Scratch **found) {
+    // Both are leaked on purpose: a call from a destructor at exit must still find them.
+    static std::mutex &lock = *new std::mutex;
+    static auto &all = *new std::map<Key, std::unique_ptr<Scratch>>;
+
+    unsigned long long id = 0;
+    if (cudaStreamGetId(stream, &id) != cudaSuccess)
+        return ScratchError::stream;
+    const std::lock_guard<std::mutex> guard(lock);
+    auto &entry = all[Key{device, id, nv}];
+    if (!entry) {
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        if (cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone)
+            return ScratchError::capturing;
+        auto made = std::make_unique<Scratch>();
+        made->nv = nv;
+        made->max_slots = max_slots;
+        if (const auto error = allocate(*made, stream); error != ScratchError::none)
+            return error;
+        entry = std::move(made);
+    }
+    *found = entry.get();
+    return ScratchError::none;
+}
+
+} // namespace atlas_gdn

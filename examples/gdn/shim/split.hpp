@@ -1,0 +1,71 @@
+// How one sequence is cut so that more than nv multiprocessors work on it.
+//
+// The rule is affine in the state: the final state of a segment is F S + U, where U is its final state from a zero
+// state and F, the product of its transitions, is its final state from the identity with all values zero. So:
+//
+//   pass 1   the first segment from the true state, which gives its outputs for good; for each middle segment U and F
+//   scan     S of each next segment from the one before: one small matrix product a segment
+//   pass 2   middle segments and the last one, each from its own S, for the outputs
+//
+// With room for `slots` segments at once, lengths 2m, m (slots - 1 times) and m make pass 1 take 2m and pass 2 take m:
+// 3m in all instead of (slots + 2)m.
+#pragma once
+
+#include <algorithm>
+
+namespace atlas_gdn {
+
+constexpr int kChunk = 64;    // tokens the kernel takes in one step
+constexpr int kMaxSlots = 16; // bounds the unit tables and the chain of the scan
+
+// Lengths in chunks. `slots` of 1 means the sequence is not cut and only `first` counts.
+struct Split {
+    int slots = 1;
+    int first = 0;
+    int middle = 0;
+    int last = 0;
+};
+
+// What one launch sequence takes, in units of a chunk's time. The scan, the second launch and the loads of states
+// were measured together on an H200 (docs/gdn.md) and stand here as chunks.
+inline int cost(const Split &split) {
+    if (split.slots == 1)
+        return split.first;
+    const int overhead = 3 + 2 * (split.slots - 1);
+    return std::max(split.first, 2 * split.middle) + std::max(split.middle, split.last) + overhead;
+}
+
+inline Split cut(int chunks, int slots, int middle) {
+    Split split{slots, 2 * middle, middle, 0};
+    split.last = chunks - split.first - (slots - 1) * middle;
+    if (split.last < 1) { // rounding up the middle used up the last segment: the first one gives way
+        split.first -= 1 - split.last;
+        split.last = 1;
+    }
+    return split;
+}
+
+// The cheapest cut for at most `max_slots` segments at once.
+inline Split choose_split(int chunks, int max_slots) {
+    Split best{1, chunks, 0, 0};
+    for (int slots = 2; slots <= std::min(max_slots, kMaxSlots); ++slots) {
+        const int down = chunks / (slots + 2);
+        for (int middle : {down, down + 1}) {
+            if (middle < 1)
+                continue;
+            const Split candidate = cut(chunks, slots, middle);
+            if (candidate.first >= 1 && cost(candidate) < cost(best))
+                best = candidate;
+        }
+    }
+    return best;
+}
+
+// The cut with exactly `slots` segments at once, or none if the sequence is too short for it.
+inline Split forced_split(int chunks, int slots) {
+    slots = std::min(slots, kMaxSlots);
+    const int middle = chunks / (slots + 2);
+    return slots < 2 || middle < 1 ? Split{1, chunks, 0, 0} : cut(chunks, slots, middle);
+}
+
+} // namespace atlas_gdn
