@@ -2,7 +2,7 @@
 #include "arch.h"
 
 #include "ck_jit_tables.h"
-#include "config.h"
+#include "environment.h"
 #include "failure.h"
 #include "lazy.h"
 

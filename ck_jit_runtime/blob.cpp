@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "blob.h"
 
-#include "by_name.h"
+#include "ck_jit_by_name.h"
 #include "failure.h"
 #include "lazy.h"
 #include "shared_state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "build_log.h"
 
-#include "config.h"
+#include "environment.h"
 #include "failure.h"
 #include "private_dir.h"
 

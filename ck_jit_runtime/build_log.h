@@ -3,40 +3,40 @@
 // Keeps what a compiler prints: in a file, up to a limit, and its first error line in memory.
 #pragma once
 
-#include "io.h"
+#include "file_io.h"
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace ck_jit __attribute__((visibility("hidden"))) {
+namespace [[gnu::visibility("hidden")]] ck_jit {
 
-    class BuildLog {
-      public:
-        // The file <cache>/log/<entry>.log, or the same under the scratch directory; if neither can be had,
-        // none.
-        explicit BuildLog(const std::string &entry);
+class BuildLog {
+  public:
+    // The file <cache>/log/<entry>.log, or the same under the scratch directory; if neither can be had,
+    // none.
+    explicit BuildLog(const std::string &entry);
 
-        void add(std::string_view output);
+    void add(std::string_view output);
 
-        // To be called once, at the end. The file of a build that printed nothing is removed.
-        void finish();
+    // To be called once, at the end. The file of a build that printed nothing is removed.
+    void finish();
 
-        const std::string &path() const { return path_; } // "" when there is no file
-        const std::string &first_error() const {
-            return error_;
-        } // the first line with "error" in it, else the first line
+    const std::string &path() const { return path_; } // "" when there is no file
+    const std::string &first_error() const {
+        return error_;
+    } // the first line with "error" in it, else the first line
 
-      private:
-        void end_of_line();
+  private:
+    void end_of_line();
 
-        Fd file_;
-        std::string path_;
-        std::string line_;
-        std::string error_;
-        bool error_is_sure_ = false;
-        std::size_t written_ = 0;
-        std::size_t dropped_ = 0;
-    };
+    Fd file_;
+    std::string path_;
+    std::string line_;
+    std::string error_;
+    bool error_is_sure_ = false;
+    std::size_t written_ = 0;
+    std::size_t dropped_ = 0;
+};
 
 } // namespace ck_jit

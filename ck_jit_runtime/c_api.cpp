@@ -3,7 +3,7 @@
 // The functions of ck_jit.h. No exception leaves them.
 #include "ck_jit.h"
 
-#include "config.h"
+#include "environment.h"
 #include "failure.h"
 #include "resolve.h"
 #include "shared_state.h"

@@ -2,11 +2,11 @@
 #include "cache.h"
 
 #include "cache_key.h"
-#include "config.h"
 #include "elf_file.h"
+#include "environment.h"
 #include "failure.h"
-#include "log.h"
 #include "private_dir.h"
+#include "stderr_log.h"
 
 #include <algorithm>
 #include <atomic>

@@ -4,13 +4,13 @@
 #include "build_log.h"
 #include "cache_key.h"
 #include "compiler_id.h"
-#include "config.h"
+#include "environment.h"
 #include "failure.h"
 #include "file_lock.h"
-#include "log.h"
+#include "run_command.h"
 #include "sha256.h"
-#include "spawn.h"
 #include "stats.h"
+#include "stderr_log.h"
 
 #include <atomic>
 #include <chrono>

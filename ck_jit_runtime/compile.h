@@ -5,12 +5,12 @@
 
 #include "cache.h"
 
-namespace ck_jit __attribute__((visibility("hidden"))) {
+namespace [[gnu::visibility("hidden")]] ck_jit {
 
-    // From a cache directory. Nothing when it has to be compiled.
-    std::optional<Library> find_library(const Request &request);
+// From a cache directory. Nothing when it has to be compiled.
+std::optional<Library> find_library(const Request &request);
 
-    // Waits for whoever is compiling it, or compiles it. Throws Failure.
-    Library make_library(const Request &request);
+// Waits for whoever is compiling it, or compiles it. Throws Failure.
+Library make_library(const Request &request);
 
 } // namespace ck_jit

@@ -2,15 +2,15 @@
 #include "compiler_id.h"
 
 #include "cache_key.h"
-#include "config.h"
+#include "environment.h"
 #include "failure.h"
 #include "file_lock.h"
 #include "lazy.h"
-#include "log.h"
-#include "node.h"
+#include "node_scratch.h"
 #include "private_dir.h"
+#include "run_command.h"
 #include "sha256.h"
-#include "spawn.h"
+#include "stderr_log.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -186,7 +186,8 @@ void remember(const PrivateDir &dir, const std::string &name, const Identity &id
 
 std::string identity_of(const std::string &hipcc) {
     const std::string name = sha256_hex(stamp(real_path(hipcc))).substr(0, kKeyPartDigits);
-    const FileLock lock("compiler." + name); // one process works it out, the others read it
+    FileLock lock("compiler." + name); // one process works it out, the others read it
+    lock.done();
     std::optional<PrivateDir> dir;
     try {
         dir = open_private_subdir(open_private_dir(cache_dir(), IfMissing::create), "compiler");

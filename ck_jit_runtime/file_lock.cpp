@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "file_lock.h"
 
-#include "config.h"
+#include "environment.h"
 #include "failure.h"
-#include "log.h"
 #include "private_dir.h"
+#include "stderr_log.h"
 
 #include <atomic>
 #include <cerrno>
@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace ck_jit {
 
@@ -26,15 +27,23 @@ std::int64_t now_ns() {
         .count(); // one clock for all processes
 }
 
+PrivateDir open_lock_dir(const std::string &chosen, const std::string &parent) {
+    if (!chosen.empty())
+        return open_private_dir(chosen, IfMissing::create);
+    return open_private_subdir(open_private_dir(parent, IfMissing::create), "lock");
+}
+
+// Where other processes look too: the same order in each.
 std::optional<PrivateDir> lock_dir() {
-    static std::atomic<bool> told{false};
     std::string reason;
-    for (const std::string &path : {config().lock_dir, config().scratch_dir + "/lock", cache_dir() + "/lock"})
+    for (const auto &[chosen, parent] :
+         {std::pair(config().lock_dir, config().scratch_dir), std::pair(std::string(), cache_dir())})
         try {
-            return open_private_dir(path, IfMissing::create);
+            return open_lock_dir(chosen, parent);
         } catch (const Failure &failure) {
-            reason = reason.empty() ? failure.what() : reason;
+            reason += (reason.empty() ? "" : "; ") + std::string(failure.what());
         }
+    static std::atomic<bool> told{false};
     if (!told.exchange(true))
         log_line("no directory for lock files, so other processes may compile the same blobs: " + reason);
     return std::nullopt;

@@ -2,7 +2,7 @@
 #include "loader.h"
 
 #include "failure.h"
-#include "log.h"
+#include "stderr_log.h"
 
 #include <dlfcn.h>
 #include <memory>

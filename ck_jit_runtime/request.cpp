@@ -3,8 +3,8 @@
 
 #include "arch.h"
 #include "cache_key.h"
-#include "config.h"
-#include "io.h"
+#include "environment.h"
+#include "file_io.h"
 #include "sha256.h"
 
 namespace ck_jit {

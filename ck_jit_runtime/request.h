@@ -8,21 +8,19 @@
 
 #include <string>
 
-namespace ck_jit __attribute__((visibility("hidden"))) {
+namespace [[gnu::visibility("hidden")]] ck_jit {
 
-    struct Request {
-        Blob blob;
-        std::string stem;
-        std::string input_key;
-        Expected expected;
+struct Request {
+    Blob blob;
+    std::string stem;
+    std::string input_key;
+    Expected expected;
 
-        std::string key(const std::string &compiler_key) const { return input_key + compiler_key; }
-        std::string entry_name(const std::string &compiler_key) const {
-            return stem + "." + key(compiler_key);
-        }
-    };
+    std::string key(const std::string &compiler_key) const { return input_key + compiler_key; }
+    std::string entry_name(const std::string &compiler_key) const { return stem + "." + key(compiler_key); }
+};
 
-    // Throws Failure when there is no device to compile for.
-    Request make_request(const Blob &blob);
+// Throws Failure when there is no device to compile for.
+Request make_request(const Blob &blob);
 
 } // namespace ck_jit

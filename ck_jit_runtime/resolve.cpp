@@ -5,10 +5,10 @@
 #include "compile.h"
 #include "failure.h"
 #include "loader.h"
-#include "log.h"
-#include "record.h"
 #include "shared_state.h"
 #include "stats.h"
+#include "stderr_log.h"
+#include "usage_record.h"
 
 #include <algorithm>
 #include <system_error>

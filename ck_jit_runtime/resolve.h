@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-namespace ck_jit __attribute__((visibility("hidden"))) {
+namespace [[gnu::visibility("hidden")]] ck_jit {
 
-    enum class Aim { load, compile_only };
+enum class Aim { load, compile_only };
 
-    // Brings in every blob of the list (each name once): those in a cache directory first, in this thread;
-    // then the others, compiled in parallel. "" when all are there, else why the first of the list that
-    // failed is not.
-    std::string bring_in(const std::vector<Blob> &blobs, Aim aim);
+// Brings in every blob of the list (each name once): those in a cache directory first, in this thread;
+// then the others, compiled in parallel. "" when all are there, else why the first of the list that
+// failed is not.
+std::string bring_in(const std::vector<Blob> &blobs, Aim aim);
 
 } // namespace ck_jit

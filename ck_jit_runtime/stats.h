@@ -5,12 +5,12 @@
 
 struct ck_jit_stats_t;
 
-namespace ck_jit __attribute__((visibility("hidden"))) {
+namespace [[gnu::visibility("hidden")]] ck_jit {
 
-    void count_hit();
-    void count_compile(double seconds);
-    void count_wait();
-    void count_failure();
-    ck_jit_stats_t read_stats();
+void count_hit();
+void count_compile(double seconds);
+void count_wait();
+void count_failure();
+ck_jit_stats_t read_stats();
 
 } // namespace ck_jit

@@ -4,7 +4,8 @@
 //   driver LIB [--threads T] [--x X] CALL...
 //   CALL: i:INDEX, n:NAME (by name), t:A,B,C (three blobs at once, C may be -1), p:NAME (prefetch), s:SECONDS
 //   (sleep),
-//         c:DIR (ck_jit_set_cache_dir), w:COMPILES (wait until that many compiles are done)
+//         c:DIR (ck_jit_set_cache_dir), w:COMPILES (wait until that many compiles are done), e:FILE (make it,
+//         empty), f:FILE (wait until it exists)
 // Every thread makes all the calls. Prints "CALL RESULT" of the first thread, then "error TEXT" and "stats
 // ...".
 #include "ck_jit.h"
@@ -17,6 +18,7 @@
 #include <dlfcn.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -70,6 +72,13 @@ int make_call(const Library &library, const std::string &call, int x) {
         return 0;
     case 's':
         sleep_seconds(std::atof(value.c_str()));
+        return 0;
+    case 'e':
+        std::fclose(std::fopen(value.c_str(), "w"));
+        return 0;
+    case 'f':
+        while (access(value.c_str(), F_OK) != 0)
+            sleep_seconds(0.005);
         return 0;
     case 'w': {
         ck_jit_stats_t stats;

@@ -22,7 +22,7 @@ fail)
 hang) sleep 1000 & wait ;;
 flood)
     yes 'a line of a hundred bytes or so, as compilers print them by the thousand when they are not in the mood' |
-        head -c 100000000
+        head -c 100000000 || true # yes dies of SIGPIPE
     ;;
 slow) sleep "${FAKE_HIPCC_SECONDS-1}" ;;
 empty) exit 0 ;;

@@ -16,42 +16,34 @@ FAKE_HIPCC = HERE / "fake_hipcc.sh"
 
 CXX = os.environ.get("CXX", "g++")
 WARNINGS = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
+NO_FLAGS: Sequence[str] = ()
 
 
-def compile_cpp(sources: Sequence[Path], output: Path, flags: Sequence[str] = (), cxx: str = CXX) -> Path:
-    command = [
-        cxx,
-        *WARNINGS,
-        "-O1",
-        "-g1",
-        f"-I{RUNTIME}",
-        *flags,
-        *map(str, sources),
-        "-o",
-        str(output),
-        "-ldl",
-        "-pthread",
-    ]
+def compile_cpp(sources: Sequence[Path], output: Path, flags: Sequence[str] = NO_FLAGS, cxx: str = CXX) -> Path:
+    command = [cxx, *WARNINGS, "-O0", "-g1", f"-I{RUNTIME}", *flags]
+    command += [*map(str, sources), "-o", str(output), "-ldl", "-pthread"]
     subprocess.run(command, check=True, timeout=300)
     return output
 
 
-def runtime_objects(directory: Path, flags: Sequence[str] = (), cxx: str = CXX) -> list[Path]:
+def runtime_objects(directory: Path, flags: Sequence[str] = NO_FLAGS, cxx: str = CXX) -> list[Path]:
     """Object files of the whole runtime, two compilers at a time."""
     directory.mkdir(parents=True, exist_ok=True)
     sources = sorted(RUNTIME.glob("*.cpp"))
-    script = " ".join(
-        [shlex.quote(cxx), *WARNINGS, "-O1", "-g1", "-fPIC", "-fvisibility=hidden", *map(shlex.quote, flags)]
-    )
+    compiler = shlex.join([cxx, *WARNINGS, "-O0", "-g1", "-fPIC", "-fvisibility=hidden", *flags])
+    script = f'{compiler} -c "$0" -o {shlex.quote(str(directory))}/"$(basename "$0" .cpp)".o'
     subprocess.run(
-        ["xargs", "-0", "-P2", "-n1", "sh", "-c", f'{script} -c "$0" -o "{directory}/$(basename "$0" .cpp).o"'],
-        input="\0".join(map(str, sources)), text=True, check=True, timeout=600,
-    )  # fmt: skip
+        ["xargs", "-0", "-P2", "-n1", "sh", "-c", script],
+        input="\0".join(map(str, sources)),
+        text=True,
+        check=True,
+        timeout=600,
+    )
     return [directory / (source.stem + ".o") for source in sources]
 
 
 def c_string(text: str | bytes) -> str:
-    raw = text.encode() if isinstance(text, str) else text
+    raw = os.fsencode(text)
     return '"' + "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in raw) + '"'
 
 
@@ -59,8 +51,8 @@ def c_string(text: str | bytes) -> str:
 class ToyBlob:
     number: int
     name: str = ""
-    flags: str | bytes = "-O0"
-    source: str | bytes = ""  # relative to the root; default: name
+    flags: str = "-O0"
+    source: str = ""  # relative to the root; by default made from the name
     text: str = ""
 
     def __post_init__(self) -> None:
@@ -98,7 +90,8 @@ class ToyLibrary:
         self.install_root()
         glue = self.directory / f"{self.name}_glue.cpp"
         glue.write_text(self.glue())
-        compile_cpp([glue, *self.objects], self.path, ["-shared", "-fPIC", "-fvisibility=hidden", "-Wl,--no-undefined", *self.flags], self.cxx)  # fmt: skip
+        flags = ["-shared", "-fPIC", "-fvisibility=hidden", *self.flags]
+        compile_cpp([glue, *self.objects], self.path, flags, self.cxx)
         return self
 
     def install_root(self) -> None:
@@ -107,20 +100,26 @@ class ToyLibrary:
         script.write_bytes((RUNTIME / "ck_jit_compile.sh").read_bytes())
         script.chmod(0o755)
         for blob in self.blobs:
-            path = Path(os.fsdecode(os.path.join(os.fsencode(self.root_dir), os.fsencode(blob.source))))
+            path = self.root_dir / blob.source
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(blob.text)
 
     def glue(self) -> str:
-        blobs = sorted(self.blobs, key=lambda blob: blob.name.encode())
+        blobs = sorted(self.blobs, key=lambda blob: os.fsencode(blob.name))
         entries = "".join(
             f"    {{{c_string(b.name)}, {c_string(b.source)}, {c_string(b.flags)}, "
             f'"{hashlib.sha256(b.text.encode()).hexdigest()}", "{"0" * 64}", {i}, 1}},\n'
             for i, b in enumerate(blobs)
         )
         instances = "".join(f'    {{{i}, 0, 2, "Li{b.number}EE"}},\n' for i, b in enumerate(blobs))
-        values = {"ENTRIES": entries, "INSTANCES": instances, "ARCHES": ", ".join(map(c_string, self.arches)),
-                  "HASH": "0" * 64, "NAME": self.name, "ROOT": self.root}  # fmt: skip
+        values = {
+            "ENTRIES": entries,
+            "INSTANCES": instances,
+            "ARCHES": ", ".join(map(c_string, self.arches)),
+            "HASH": "0" * 64,
+            "NAME": self.name,
+            "ROOT": self.root,
+        }
         text = (HERE / "toy_glue.cpp.in").read_text()
         for key, value in values.items():
             text = text.replace(f"@{key}@", value)
@@ -129,6 +128,8 @@ class ToyLibrary:
 
 @dataclass
 class Result:
+    """What the driver printed."""
+
     returncode: int
     values: dict[str, int]
     error: str
@@ -136,39 +137,58 @@ class Result:
     stderr: str
 
 
-def environment(tmp: Path, extra: Mapping[str, str] = {}) -> dict[str, str]:
+def environment(tmp: Path, **extra: str) -> dict[str, str]:
     """An environment in which everything the runtime writes is under `tmp`."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith(("CK_JIT_", "XDG_", "FAKE_", "TOY_"))}
+    ours = ("CK_JIT_", "XDG_", "FAKE_", "TOY_", "ROCM_", "HIP_")
+    env = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
     (tmp / "tmp").mkdir(parents=True, exist_ok=True)
-    env |= {
-        "CK_JIT_CACHE_DIR": str(tmp / "cache"), "CK_JIT_HIPCC": str(FAKE_HIPCC), "TMPDIR": str(tmp / "tmp"),
-        "FAKE_HIPCC_LOG": str(tmp / "hipcc.log"), "HOME": str(tmp / "home"),
-    }  # fmt: skip
-    return env | dict(extra)
+    env["CK_JIT_CACHE_DIR"] = str(tmp / "cache")
+    env["CK_JIT_HIPCC"] = str(FAKE_HIPCC)
+    env["TMPDIR"] = str(tmp / "tmp")
+    env["FAKE_HIPCC_LOG"] = str(tmp / "hipcc.log")
+    env["HOME"] = str(tmp / "home")
+    return env | extra
 
 
 def compiles(tmp: Path) -> int:
+    """How often the compiler was started with an environment() of `tmp`."""
     log = tmp / "hipcc.log"
-    return len(log.read_text().splitlines()) if log.exists() else 0
+    return len(log.read_bytes().splitlines()) if log.exists() else 0
 
 
-def parse(completed: subprocess.CompletedProcess[str]) -> Result:
-    values: dict[str, int] = {}
-    stats: dict[str, int] = {}
-    error = ""
-    for line in completed.stdout.splitlines():
+def parse(returncode: int, stdout: str, stderr: str) -> Result:
+    result = Result(returncode, {}, "", {}, stderr)
+    for line in stdout.splitlines():
         if line.startswith("stats "):
-            stats = {key: int(value) for key, value in (part.split("=") for part in line.split()[1:])}
+            result.stats = {key: int(value) for key, value in (part.split("=") for part in line.split()[1:])}
         elif line.startswith("error "):
-            error = line[len("error ") :]
+            result.error = line[len("error ") :]
         else:
             call, value = line.rsplit(" ", 1)
-            values[call] = int(value)
-    return Result(completed.returncode, values, error, stats, completed.stderr)
+            result.values[call] = int(value)
+    return result
 
 
-def drive(driver: Path, library: ToyLibrary, env: Mapping[str, str], *calls: str, timeout: float = 60, prefix: Sequence[str] = ()) -> Result:  # fmt: skip
-    completed = subprocess.run(
-        [*prefix, str(driver), str(library.path), *calls], env=dict(env), capture_output=True, text=True, timeout=timeout, errors="surrogateescape"
-    )  # fmt: skip
-    return parse(completed)
+def start(driver: Path, library: ToyLibrary, env: Mapping[str, str], *calls: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(driver), str(library.path), *calls],
+        env=dict(env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="surrogateescape",
+    )
+
+
+def finish(process: subprocess.Popen[str], timeout: float = 120) -> Result:
+    try:
+        stdout, stderr = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    return parse(process.returncode, stdout, stderr)
+
+
+def drive(driver: Path, library: ToyLibrary, env: Mapping[str, str], *calls: str, timeout: float = 120) -> Result:
+    return finish(start(driver, library, env, *calls), timeout)

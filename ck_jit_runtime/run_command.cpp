@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "spawn.h"
+#include "run_command.h"
 
 #include "failure.h"
-#include "io.h"
+#include "file_io.h"
 #include "shared_state.h"
 
 #include <cerrno>

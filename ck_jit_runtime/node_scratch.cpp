@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "node.h"
+#include "node_scratch.h"
 
 #include "cache_key.h"
-#include "config.h"
+#include "environment.h"
 #include "failure.h"
 #include "lazy.h"
 #include "sha256.h"

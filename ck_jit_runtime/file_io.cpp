@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "io.h"
+#include "file_io.h"
 
 #include <cerrno>
 #include <csignal>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "config.h"
+#include "environment.h"
 
 #include "ck_jit_tables.h"
 #include "lazy.h"
@@ -66,12 +66,15 @@ std::string default_cache_dir(const std::string &temp) {
     return temp + "/" + name + "-" + std::to_string(::geteuid());
 }
 
-std::string lock_dir(const std::string &scratch) {
+// "": below the scratch directory.
+std::string lock_dir() {
     if (const std::string chosen = env("CK_JIT_LOCK_DIR"); !chosen.empty())
         return absolute(chosen);
-    if (const std::string runtime = env("XDG_RUNTIME_DIR"); !runtime.empty())
+    // It may be set and missing (su, containers), and is not ours to make.
+    if (const std::string runtime = env("XDG_RUNTIME_DIR");
+        !runtime.empty() && ::access(runtime.c_str(), W_OK) == 0)
         return absolute(runtime + "/ck-jit");
-    return scratch + "/lock";
+    return "";
 }
 
 std::vector<std::string> split_at_colons(const std::string &list) {
@@ -128,7 +131,7 @@ Config read_environment() {
     c.scratch_dir = c.temp_dir + "/ck-jit-" + std::to_string(::geteuid());
     c.default_cache_dir = default_cache_dir(c.temp_dir);
     c.tiers = split_at_colons(env("CK_JIT_CACHE_PATH"));
-    c.lock_dir = lock_dir(c.scratch_dir);
+    c.lock_dir = lock_dir();
     c.arch = env("CK_JIT_ARCH");
     c.blob_manifest = absolute(env("CK_JIT_MANIFEST"));
     c.record_file = absolute(env("CK_JIT_RECORD"));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "record.h"
+#include "usage_record.h"
 
-#include "config.h"
+#include "environment.h"
 #include "failure.h"
-#include "io.h"
-#include "log.h"
+#include "file_io.h"
+#include "stderr_log.h"
 
 #include <cerrno>
 #include <fcntl.h>

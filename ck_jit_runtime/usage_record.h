@@ -5,9 +5,9 @@
 
 #include <string>
 
-namespace ck_jit __attribute__((visibility("hidden"))) {
+namespace [[gnu::visibility("hidden")]] ck_jit {
 
-    // To be called when a blob is loaded, which is once per process.
-    void record_use(const std::string &blob);
+// To be called when a blob is loaded, which is once per process.
+void record_use(const std::string &blob);
 
 } // namespace ck_jit

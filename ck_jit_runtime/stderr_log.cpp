@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "log.h"
+#include "stderr_log.h"
 
-#include "config.h"
-#include "io.h"
+#include "environment.h"
+#include "file_io.h"
 
 #include <cstdio>
 #include <unistd.h>
