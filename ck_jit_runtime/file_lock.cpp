@@ -34,7 +34,7 @@ PrivateDir open_lock_dir(const std::string &chosen, const std::string &parent) {
 }
 
 // Where other processes look too: the same order in each.
-std::optional<PrivateDir> lock_dir() {
+std::optional<PrivateDir> find_lock_dir() {
     std::string reason;
     for (const auto &[chosen, parent] :
          {std::pair(config().lock_dir, config().scratch_dir), std::pair(std::string(), cache_dir())})
@@ -66,7 +66,7 @@ int lock_fd(int fd, int how) {
 
 FileLock::FileLock(const std::string &name) : started_(now_ns()) {
     for (;;) {
-        const std::optional<PrivateDir> dir = lock_dir();
+        const std::optional<PrivateDir> dir = find_lock_dir();
         if (!dir)
             return;
         ParentOnlyFd fd(open_lock_file(*dir, name));
@@ -115,7 +115,7 @@ void FileLock::leave_failure(const std::string &text) {
 JobSlot::JobSlot() {
     using namespace std::chrono;
     for (auto pause = milliseconds(2);; pause = std::min(2 * pause, milliseconds(50))) {
-        const std::optional<PrivateDir> dir = lock_dir();
+        const std::optional<PrivateDir> dir = find_lock_dir();
         if (!dir)
             return;
         for (unsigned i = 0; i < config().jobs; ++i) {

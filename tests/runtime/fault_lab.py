@@ -28,7 +28,10 @@ class Built:
     def build(cls, directory: Path) -> Built:
         directory.mkdir(parents=True, exist_ok=True)
         library = toy.ToyLibrary(directory / "toy", toy.runtime_objects(directory / "runtime")).build()
-        driver = toy.compile_cpp([toy.HERE / "driver.cpp"], directory / "driver")
+        return cls.with_faults(library, toy.compile_cpp([toy.HERE / "driver.cpp"], directory / "driver"), directory)
+
+    @classmethod
+    def with_faults(cls, library: toy.ToyLibrary, driver: Path, directory: Path) -> Built:
         faults = toy.compile_cpp([toy.HERE / "fault.cpp"], directory / "fault.so", ["-shared", "-fPIC"])
         return cls(library, driver, faults)
 

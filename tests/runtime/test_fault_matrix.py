@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import toy
 from fault_cases import CASES, Case
 from fault_lab import Built, Lab, Skip
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return Built.build(tmp_path_factory.mktemp("faults"))
+def built(tmp_path_factory: pytest.TempPathFactory, library: toy.ToyLibrary, driver: Path) -> Built:
+    return Built.with_faults(library, driver, tmp_path_factory.mktemp("faults"))
 
 
 @pytest.mark.parametrize(

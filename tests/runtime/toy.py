@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,26 +19,18 @@ NO_FLAGS: Sequence[str] = ()
 
 
 def compile_cpp(sources: Sequence[Path], output: Path, flags: Sequence[str] = NO_FLAGS, cxx: str = CXX) -> Path:
-    command = [cxx, *WARNINGS, "-O0", "-g1", f"-I{RUNTIME}", *flags]
-    command += [*map(str, sources), "-o", str(output), "-ldl", "-pthread"]
+    libraries = [] if "-c" in flags else ["-ldl", "-pthread"]
+    command = [cxx, *WARNINGS, "-O0", "-g1", f"-I{RUNTIME}", *flags, *map(str, sources), "-o", str(output), *libraries]
     subprocess.run(command, check=True, timeout=300)
     return output
 
 
 def runtime_objects(directory: Path, flags: Sequence[str] = NO_FLAGS, cxx: str = CXX) -> list[Path]:
-    """Object files of the whole runtime, two compilers at a time."""
+    """The whole runtime as one object file: reading the standard headers once takes a quarter of the time."""
     directory.mkdir(parents=True, exist_ok=True)
-    sources = sorted(RUNTIME.glob("*.cpp"))
-    compiler = shlex.join([cxx, *WARNINGS, "-O0", "-g1", "-fPIC", "-fvisibility=hidden", *flags])
-    script = f'{compiler} -c "$0" -o {shlex.quote(str(directory))}/"$(basename "$0" .cpp)".o'
-    subprocess.run(
-        ["xargs", "-0", "-P2", "-n1", "sh", "-c", script],
-        input="\0".join(map(str, sources)),
-        text=True,
-        check=True,
-        timeout=600,
-    )
-    return [directory / (source.stem + ".o") for source in sources]
+    unit = directory / "runtime.cpp"
+    unit.write_text("".join(f'#include "{source}"\n' for source in sorted(RUNTIME.glob("*.cpp"))))
+    return [compile_cpp([unit], directory / "runtime.o", ["-c", "-fPIC", "-fvisibility=hidden", *flags], cxx)]
 
 
 def c_string(text: str | bytes) -> str:
