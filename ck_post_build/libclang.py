@@ -63,7 +63,8 @@ def host_arguments(*, rocm_path: Path | None, resource_dir: Path | None, foreign
     """
     arguments = ["-x", "hip", "--cuda-host-only", "-nogpulib", "-Wno-unused-command-line-argument"]
     if rocm_path:
-        arguments.append(f"--rocm-path={rocm_path}")
+        # Named besides, since the driver puts a ROCm outside /opt behind /usr/include, where another HIP may be.
+        arguments += [f"--rocm-path={rocm_path}", "-isystem", f"{rocm_path}/include"]
     if resource_dir:
         arguments += ["-resource-dir", str(resource_dir)]
     return (*arguments, *(_FOREIGN_RESOURCES if foreign else ()))
