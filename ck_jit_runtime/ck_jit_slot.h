@@ -20,12 +20,19 @@ struct Slot {
 // calling thread's error text is set, a message is on stderr and the result is false. Never throws.
 bool resolve(Slot *const *slots, std::size_t count) noexcept;
 
+// A function of its own: with the list in the caller's frame the compiler could not turn the caller's last
+// call, that of the kernel, into a jump, and would copy the arguments (some hundred bytes) once more on every
+// call.
+template <typename... Slots> [[gnu::noinline, gnu::cold]] bool resolve_all(Slots *...slots) noexcept {
+    Slot *const list[] = {slots...};
+    return resolve(list, sizeof...(slots));
+}
+
 // True once all the given instances (null: none) can be called. One acquire load each when warm.
 template <typename... Slots> inline bool ready(Slots *...slots) noexcept {
     if (((!slots || slots->kernels.load(std::memory_order_acquire)) && ...))
         return true;
-    Slot *const list[] = {slots...};
-    return resolve(list, sizeof...(slots));
+    return resolve_all(slots...);
 }
 
 // The host function of kernel template number `Kernel` in a ready instance.
