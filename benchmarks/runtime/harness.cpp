@@ -2,10 +2,9 @@
 //
 //   harness ROUNDS SECONDS NAME=FWD_LIB,BWD_LIB...
 //
-// Prints "KIND THREADS NAME NS" for each. NS is the time on the wall divided by the number of calls of all
-// threads together, the best of the rounds; the variants take turns within a round, so that a busy moment
-// hits all of them.
-#include <algorithm>
+// Prints "KIND THREADS NAME NS" for each variant in each round. NS is the time on the wall divided by the
+// number of calls of all threads together. The variants take turns within a round, so that a busy moment of
+// the machine hits all of them.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -32,8 +31,7 @@ Calls load(const std::string &path) {
 struct Variant {
     std::string name;
     Calls of_kind[4]; // fwd, splitkv, batch_prefill, bwd
-    double best[4][2];
-    long calls[4][2];
+    long calls;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -84,25 +82,20 @@ int main(int argc, char **argv) {
         const std::size_t equals = text.find('='), comma = text.find(',');
         const Calls fwd = load(text.substr(equals + 1, comma - equals - 1)),
                     bwd = load(text.substr(comma + 1));
-        variants.push_back({text.substr(0, equals), {fwd, fwd, fwd, bwd}, {}, {}});
+        variants.push_back({text.substr(0, equals), {fwd, fwd, fwd, bwd}, 0});
     }
     for (int kind = 0; kind < 4; ++kind)
         for (int t = 0; t < 2; ++t) {
             for (Variant &variant : variants) {
                 seconds_for(variant.of_kind[kind], kind, 1, 1); // the cold call
-                variant.calls[kind][t] = calls_that_take(seconds, variant.of_kind[kind], kind, threads[t]);
-                variant.best[kind][t] = 1e9;
+                variant.calls = calls_that_take(seconds, variant.of_kind[kind], kind, threads[t]);
             }
             for (int round = 0; round < rounds; ++round)
-                for (Variant &variant : variants) {
-                    const long calls = variant.calls[kind][t];
-                    const double took = seconds_for(variant.of_kind[kind], kind, threads[t], calls);
-                    variant.best[kind][t] =
-                        std::min(variant.best[kind][t], took * 1e9 / (calls * threads[t]));
+                for (const Variant &variant : variants) {
+                    const double took = seconds_for(variant.of_kind[kind], kind, threads[t], variant.calls);
+                    const double ns = took * 1e9 / static_cast<double>(variant.calls * threads[t]);
+                    std::printf("%s %d %s %.3f\n", kinds[kind], threads[t], variant.name.c_str(), ns);
                 }
-            for (const Variant &variant : variants)
-                std::printf("%s %d %s %.3f\n", kinds[kind], threads[t], variant.name.c_str(),
-                            variant.best[kind][t]);
         }
     return 0;
 }
