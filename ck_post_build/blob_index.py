@@ -7,6 +7,7 @@ specialisation: ``template <> float fmha_fwd_<ck_jit_blob_7::trait_0, ck_tile::g
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections import defaultdict
@@ -23,6 +24,7 @@ from ck_post_build.declarations import (
     Declaration,
     Directive,
     Specialisation,
+    SpecialisationHead,
     cut,
     identifiers,
     introduced_name,
@@ -274,7 +276,7 @@ def _write_blob(unit: _Unit, space: str, blob: BlobSource) -> None:
     needed = _needed(blob.text)
     specialisations = {s.declaration.ordinal: s for s in blob.text.specialisations}
     macros: list[str] = []
-    local_names = {name for item in needed if (name := introduced_name(item))}
+    local_names = frozenset(name for item in needed if (name := introduced_name(item)))
     needed_ordinals = {item.ordinal for item in needed}
     for item in blob.text.items:
         if isinstance(item, Directive):
@@ -305,7 +307,7 @@ def _needed(text: BlobText) -> list[Declaration]:
         elif item.text.startswith("using"):
             always.append(item)
     chosen = {item.ordinal: item for item in always}
-    pending = set().union(*(identifiers(s.declaration.text) for s in text.specialisations))
+    pending: set[str] = set().union(*(identifiers(s.declaration.text) for s in text.specialisations))
     seen: set[str] = set()
     while pending:
         name = pending.pop()
@@ -317,24 +319,25 @@ def _needed(text: BlobText) -> list[Declaration]:
     return list(chosen.values())
 
 
-def _declare(specialisation: Specialisation, space: str, local_names: set[str]) -> str:
-    """Return one line that declares `specialisation`, the blob's own names qualified by its namespace."""
-    head = specialisation.head
-    namespaces = specialisation.declaration.namespaces
-    inside = "::".join((*namespaces, space))
+_LOCAL_NAME = re.compile(r"(?<![\w:.])(?<!::\s)[A-Za-z_]\w*")
+
+
+@functools.lru_cache(maxsize=4096)  # like the heads themselves
+def _declaration_pattern(head: SpecialisationHead, local_names: frozenset[str]) -> str:
+    """Return the declaration of a specialisation, with a NUL for the namespace in front of the blob's own names."""
 
     def qualify(text: str) -> str:
-        text = " ".join(text.split())
-        if not local_names & identifiers(text):
-            return text
-        return re.sub(
-            r"(?<![\w:.])(?<!::\s)[A-Za-z_]\w*",
-            lambda m: f"{inside}::{m.group()}" if m.group() in local_names else m.group(),
-            text,
+        return _LOCAL_NAME.sub(
+            lambda match: f"\0::{match.group()}" if match.group() in local_names else match.group(),
+            " ".join(text.split()),
         )
 
     arguments = "" if head.arguments is None else f"<{qualify(head.arguments)}>"
-    declared = (
-        f"template <> {qualify(head.result)} {head.template}{arguments}{qualify(head.parameters)} {head.trailer};"
-    )
+    return f"template <> {qualify(head.result)} {head.template}{arguments}{qualify(head.parameters)} {head.trailer};"
+
+
+def _declare(specialisation: Specialisation, space: str, local_names: frozenset[str]) -> str:
+    """Return one line that declares `specialisation`, the blob's own names qualified by its namespace."""
+    namespaces = specialisation.declaration.namespaces
+    declared = _declaration_pattern(specialisation.head, local_names).replace("\0", "::".join((*namespaces, space)))
     return f"namespace {'::'.join(namespaces)} {{ {declared} }}" if namespaces else declared

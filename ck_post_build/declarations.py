@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ck_post_build.errors import CkPostBuildError
+from ck_post_build.source import BYTE_ORDER_MARK
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 # Every branch starts with a literal character: Python's matcher then skips to the next candidate, five times as fast.
@@ -36,6 +37,14 @@ _TYPE_HEAD = re.compile(r"(?:template\s*<.*>\s*)?(?:typedef\s+)?(?:struct|class|
 _EXPLICIT_SPECIALISATION = re.compile(r"template\s*<\s*>")
 _EXPLICIT_INSTANTIATION = re.compile(r"template\s*(?!<)(?=[\w:\[])")
 _NAME_OR_BRACKET = re.compile(r"((?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)|[<(]")
+_ALIAS = re.compile(r"using\s+([A-Za-z_]\w*)\s*(?:\[\[.*?\]\]\s*)?=")
+_USING_DIRECTIVE = re.compile(r"using\s+(?:namespace|enum)\b")
+_USING_DECLARATION = re.compile(r"using\s.*?([A-Za-z_]\w*)\s*$", re.DOTALL)
+_LAST_NAME = re.compile(r"([A-Za-z_]\w*)\W*$")
+_TYPE_NAME = re.compile(
+    r"(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+(?:alignas\s*\(.*?\)\s*)?([A-Za-z_]\w*)"
+)
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:\[.*\]\s*)?(?:=|\{|$)")
 _NOT_A_PARAMETER_LIST = {"__attribute__", "alignas", "decltype", "noexcept", "explicit", "__declspec"}
 _SPECIFIERS = re.compile(r"\b(?:inline|static|extern|constexpr|consteval|__host__|__global__|__forceinline__)\b")
 _ATTRIBUTE = re.compile(r"\[\[.*?\]\]|__attribute__\s*\(\(.*?\)\)", re.DOTALL)
@@ -137,7 +146,7 @@ def cut(text: str, path: Path) -> BlobText:
 
 def _items(text: str, path: Path) -> Iterator[Declaration | Directive]:
     """Yield the directives and the declarations at namespace scope, in order."""
-    start = len("\xef\xbb\xbf") if text.startswith("\xef\xbb\xbf") else 0
+    start = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
     scopes: list[str] = []
     depth = 0
     body_end_ends_it = False
@@ -301,25 +310,20 @@ def _closing(text: str, start: int) -> int:
 def introduced_name(declaration: Declaration) -> str | None:
     """Return the name that a declaration introduces; None for a using directive and for what is not understood."""
     text = declaration.text
-    if match := re.match(r"using\s+([A-Za-z_]\w*)\s*(?:\[\[.*?\]\]\s*)?=", text):
+    if match := _ALIAS.match(text):
         return match.group(1)
-    if re.match(r"using\s+(?:namespace|enum)\b", text):
-        return None
-    if match := re.match(r"using\s.*?([A-Za-z_]\w*)\s*$", text, re.DOTALL):
-        return match.group(1)
-    if _TYPE_HEAD.match(text) and not text.startswith("typedef"):
-        match = re.search(
-            r"(?:struct|class|union|enum(?:\s+(?:class|struct))?)\s+(?:alignas\s*\(.*?\)\s*)?([A-Za-z_]\w*)", text
-        )
-        return match.group(1) if match else None
-    if text.startswith("typedef"):
-        names = _IDENTIFIER.findall(text)
-        return names[-1] if names else None
-    if match := re.search(r"([A-Za-z_]\w*)\s*(?:\[.*\]\s*)?(?:=|\{|$)", text):
-        return match.group(1)
-    return None
+    if text.startswith("using"):
+        match = None if _USING_DIRECTIVE.match(text) else _USING_DECLARATION.match(text)
+    elif text.startswith("typedef"):
+        match = _LAST_NAME.search(text)
+    elif _TYPE_HEAD.match(text):
+        match = _TYPE_NAME.search(text)
+    else:
+        match = _VARIABLE.search(text)
+    return match.group(1) if match else None
 
 
-def identifiers(text: str) -> set[str]:
+@functools.lru_cache(maxsize=4096)
+def identifiers(text: str) -> frozenset[str]:
     """Return every identifier in `text`."""
-    return set(_IDENTIFIER.findall(text))
+    return frozenset(_IDENTIFIER.findall(text))

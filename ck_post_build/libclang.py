@@ -62,9 +62,13 @@ def host_arguments(*, rocm_path: Path | None, resource_dir: Path | None, foreign
         foreign: whether `resource_dir` belongs to another compiler version than the libclang in use.
     """
     arguments = ["-x", "hip", "--cuda-host-only", "-nogpulib", "-Wno-unused-command-line-argument"]
+    # One error ends the parse: clang needs minutes to go on through 15,000 declarations after a header that failed.
+    arguments.append("-Wfatal-errors")
     if rocm_path:
         # Named besides, since the driver puts a ROCm outside /opt behind /usr/include, where another HIP may be.
-        arguments += [f"--rocm-path={rocm_path}", "-isystem", f"{rocm_path}/include"]
+        arguments.append(f"--rocm-path={rocm_path}")
+        if rocm_path != Path("/usr"):  # naming /usr/include would break the C++ library's #include_next
+            arguments += ["-isystem", f"{rocm_path}/include"]
     if resource_dir:
         arguments += ["-resource-dir", str(resource_dir)]
     return (*arguments, *(_FOREIGN_RESOURCES if foreign else ()))
