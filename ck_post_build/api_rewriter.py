@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from ck_post_build.blob_index import BlobIndex, Instance
 from ck_post_build.declarations import identifiers
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.names import entry_point
+from ck_post_build.names import entry_point, includable
 from ck_post_build.resolve import ResolvedSite
 from ck_post_build.sites import Alias, Block
-from ck_post_build.source import Edit, SourceFile
+from ck_post_build.source import BYTE_ORDER_MARK, Edit, SourceFile
 from ck_post_build.wrappers import Wrapper
 
-_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(include|if|endif)[^\n]*\n", re.MULTILINE)
+_DIRECTIVE = re.compile(rf"^(?:{BYTE_ORDER_MARK})?[ \t]*#[ \t]*(include|if|endif)[^\n]*\n", re.MULTILINE)
 _OPEN_PAREN = re.compile(r"\s*\(\s*")
 
 
@@ -40,7 +40,13 @@ class ApiFile:
     @property
     def header_name(self) -> str:
         """The name of the generated header with the entry points."""
-        return f"{self.source.path.stem}_ck_jit.h"
+        return f"{includable(self.source.path.stem)}_ck_jit.h"
+
+    @property
+    def start(self) -> int:
+        """The offset before which the entry points must be declared."""
+        own = [wrapper.end for wrapper in self.wrappers if wrapper.source.path == self.source.path]
+        return min([len(self.source.text), *own, *(site.site.start for site in self.sites)])
 
 
 def rewrite_api(api: ApiFile, index: BlobIndex, slots: dict[int, int], manifest_hash: str) -> str:
@@ -60,7 +66,7 @@ def rewrite_api(api: ApiFile, index: BlobIndex, slots: dict[int, int], manifest_
     for wrapper in api.wrappers:
         if wrapper.source.path == api.source.path:
             edits.append(Edit(wrapper.end, wrapper.end, newline + newline + wrapper.twin()))
-    place = include_place(api.source)
+    place = include_place(api.source, api.start)
     head = [
         f'#include "{api.header_name}"',
         f"static_assert(ck_jit::kManifestHash == 0x{manifest_hash}ULL, "
@@ -70,10 +76,10 @@ def rewrite_api(api: ApiFile, index: BlobIndex, slots: dict[int, int], manifest_
     return api.source.apply(edits)
 
 
-def include_place(source: SourceFile) -> int:
-    """Return the offset of the line after the file's last unconditional ``#include``."""
+def include_place(source: SourceFile, end: int) -> int:
+    """Return the offset of the line after the last unconditional ``#include`` before `end`."""
     depth, place, seen_in_condition = 0, None, False
-    for match in _DIRECTIVE.finditer(source.text):
+    for match in _DIRECTIVE.finditer(source.text, 0, end):
         word = match.group(1)
         if word == "if":
             depth += 1

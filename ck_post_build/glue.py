@@ -10,11 +10,12 @@ from ck_post_build.api_rewriter import ApiFile
 from ck_post_build.blob_index import KernelTemplate, Parameter
 from ck_post_build.cpp_text import by_reference, declare, parameter_names
 from ck_post_build.manifest import Manifest
-from ck_post_build.names import entry_point
+from ck_post_build.names import entry_point, includable
 from ck_post_build.resources import template_environment
+from ck_post_build.source import BYTE_ORDER_MARK
 from ck_post_build.wrappers import Wrapper
 
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
+_INCLUDE = re.compile(rf"^(?:{BYTE_ORDER_MARK})?[ \t]*(#[ \t]*include[^\n]*)", re.MULTILINE)
 
 
 def dispatch_header(manifest: Manifest) -> str:
@@ -32,7 +33,7 @@ def entry_header(api: ApiFile, manifest: Manifest) -> str:
     """Return the header with the entry points that `api` calls: one for each kernel template and each twin."""
     template = template_environment().get_template("entry_points.h.j2")
     return template.render(
-        api_name=api.source.path.name,
+        api_name=includable(api.source.path.name),
         kernels=[_kernel(kernel, manifest) for kernel in _kernels(api, manifest)],
         wrappers=[_wrapper(wrapper) for wrapper in api.wrappers if not wrapper.member_of],
     )
@@ -52,7 +53,7 @@ def entry_source(api: ApiFile, manifest: Manifest) -> str:
         slots = [(selection.name, first_use[number]) for number, selection in enumerate(wrapper.selections)]
         entries.append(_by_name(wrapper.entry, wrapper.result, wrapper.parameters, slots, manifest))
     return template.render(
-        api_name=api.source.path.name,
+        api_name=includable(api.source.path.name),
         includes=[line.strip() for line in _INCLUDE.findall(api.source.text)],
         header_name=api.header_name,
         entries=entries,

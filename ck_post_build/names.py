@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+
 # Two entry points of the C ABI that do not follow the rule.
 _ENTRY_POINTS = {
     "fmha_bwd_dq_dk_dv_dq_acc_splits_": "ck_jit_bwd_dq_acc_splits",
@@ -32,3 +35,11 @@ def direction(template: str) -> str:
     """Return the direction that a kernel or wrapper template belongs to: ``fmha_fwd_splitkv_`` gives ``fwd_splitkv``."""
     stem = template.rpartition("::")[2].removeprefix("fmha_").rstrip("_")
     return next((name for prefix, name in _DIRECTIONS.items() if stem.startswith(prefix)), stem)
+
+
+def includable(stem: str) -> str:
+    """Return `stem`, or where an ``#include`` or a comment cannot name it, one that they can, which no other stem has."""
+    plain = re.sub(r"[\"\\<>\x00-\x1f]", "_", stem)
+    if plain == stem:
+        return stem
+    return f"{plain}_{hashlib.sha256(stem.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"

@@ -62,25 +62,22 @@ def write_graph(graph: Graph) -> str:
         rspfile_content="$flags",
     )
     writer.rule(
-        "link", command=f"{hipcc} -shared @$out.rsp", description="link $out", rspfile="$out.rsp", rspfile_content="$flags"
+        "link",
+        command=f"{hipcc} -shared @$out.rsp",
+        description="link $out",
+        rspfile="$out.rsp",
+        rspfile_content="$flags",
     )
     objects = []
     for source in graph.sources:
         output = f"{OBJECTS}/{source.object_name}.o"
         objects.append(output)
         arguments = [*source.flags, *_unit_id(source), source.path, "-o", output]
-        writer.build(
-            [output], "compile", [ninja_syntax.escape_path(source.path)], variables={"flags": _response(arguments)}
-        )
+        writer.build([output], "compile", [source.path], variables={"flags": _response(arguments)})
     inputs = [*objects, *graph.objects]
     arguments = ["-fPIC", f"-Wl,-soname,{graph.library}", "-Wl,--no-undefined", *graph.link_flags]
     arguments += ["-o", graph.library, *inputs, "-ldl", "-lpthread"]
-    writer.build(
-        [graph.library],
-        "link",
-        [ninja_syntax.escape_path(p) for p in inputs],
-        variables={"flags": _response(arguments)},
-    )
+    writer.build([graph.library], "link", inputs, variables={"flags": _response(arguments)})
     writer.default([graph.library])
     return stream.getvalue()
 
@@ -89,7 +86,10 @@ def _unit_id(source: Source) -> list[str]:
     """Name the compilation unit: in a host-only pass clang gives all units the same symbol ``__hip_cuid_`` otherwise."""
     if "--cuda-host-only" not in source.flags:
         return []
-    return ["-Xclang", "-cuid=" + hashlib.sha256(source.object_name.encode("utf-8", "surrogateescape")).hexdigest()[:16]]
+    return [
+        "-Xclang",
+        "-cuid=" + hashlib.sha256(source.object_name.encode("utf-8", "surrogateescape")).hexdigest()[:16],
+    ]
 
 
 def _response(arguments: Sequence[str]) -> str:

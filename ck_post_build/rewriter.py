@@ -195,7 +195,7 @@ def _outputs(files: Sequence[ApiFile], index: BlobIndex, manifest: Manifest) -> 
     }
     for file in files:
         stem = file.source.path.stem
-        texts[f"{stem}_ck_jit.h"] = glue.entry_header(file, manifest)
+        texts[file.header_name] = glue.entry_header(file, manifest)
         texts[f"{stem}_ck_jit.cpp"] = glue.entry_source(file, manifest)
     outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     for file in files:

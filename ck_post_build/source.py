@@ -13,6 +13,9 @@ from pathlib import Path
 
 from ck_post_build.errors import CkPostBuildError
 
+# In UTF-8, as it reads in Latin-1.
+BYTE_ORDER_MARK = "\xef\xbb\xbf"
+
 _LINE_END = re.compile(r"\n")
 
 
