@@ -7,6 +7,7 @@ from pathlib import Path
 
 from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from ck_post_build.bridge.ctypes_model import Function, Struct, same_type
 from ck_post_build.bridge.dwarf import DwarfReader
@@ -55,7 +56,7 @@ def check_library(library: Path, header: Header, functions: list[Function], reco
 
 def _exports(elf: ELFFile, library: Path) -> set[str]:
     section = elf.get_section_by_name(".dynsym")
-    if elf["e_type"] != "ET_DYN" or section is None:
+    if elf["e_type"] != "ET_DYN" or not isinstance(section, SymbolTableSection):
         raise CkPostBuildError("this is not a shared library: link it with -shared", file=library)
     return {
         s.name
@@ -92,8 +93,9 @@ def _compare(
 
 
 def _same_signature(ours: Function, theirs: Function) -> bool:
-    pairs = list(zip(ours.types(), theirs.types()))
-    return len(ours.parameters) == len(theirs.parameters) and all(same_type(a, b) for a, b in pairs)
+    if len(ours.parameters) != len(theirs.parameters):
+        return False
+    return all(same_type(a, b) for a, b in zip(ours.types(), theirs.types(), strict=True))
 
 
 def _layout_differences(ours: Struct, theirs: Struct) -> list[str]:

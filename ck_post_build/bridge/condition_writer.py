@@ -47,7 +47,12 @@ class ConditionWriter:
     def bool_op(self, node: ast.BoolOp) -> str:
         words = {"rust": ("&&", "||"), "cpp": ("&&", "||"), "python": ("and", "or")}[self.language]
         word = words[isinstance(node.op, ast.Or)]
-        return f" {word} ".join(f"({self.write(v)})" if _is_chain(v) else self.write(v) for v in node.values)
+        return f" {word} ".join(f"({self.write(v)})" if self.is_row(v) else self.write(v) for v in node.values)
+
+    def is_row(self, node: ast.expr) -> bool:
+        """Tell whether `node` becomes several tests in a row, which need brackets inside another row."""
+        chain = isinstance(node, ast.Compare) and len(node.ops) > 1 and self.language != "python"
+        return chain or isinstance(node, ast.BoolOp)
 
     def unary(self, node: ast.UnaryOp, wide: bool) -> str:
         inner = self.write(node.operand, wide)
@@ -60,9 +65,11 @@ class ConditionWriter:
     def compare(self, node: ast.Compare) -> str:
         sides = [node.left, *node.comparators]
         self.float_context = any(self.is_float(side) for side in sides)
-        word = "and" if self.language == "python" else "&&"
-        pairs = zip(sides, node.ops, sides[1:])
-        return f" {word} ".join(f"{self.write(a)} {COMPARISONS[type(op)]} {self.write(b)}" for a, op, b in pairs)
+        operators = [COMPARISONS[type(op)] for op in node.ops]
+        if self.language == "python":
+            return self.write(sides[0]) + "".join(f" {o} {self.write(s)}" for o, s in zip(operators, sides[1:], strict=True))
+        pairs = zip(sides[:-1], operators, sides[1:], strict=True)
+        return " && ".join(f"{self.write(a)} {operator} {self.write(b)}" for a, operator, b in pairs)
 
     def is_float(self, node: ast.expr) -> bool:
         return any(
@@ -97,10 +104,5 @@ class ConditionWriter:
         if self.float_context:
             return repr(float(node.value))  # type: ignore[arg-type]
         if self.language == "cpp":
-            return f"detail::wide({node.value})"
+            return f"detail::wide({node.value!r})"
         return str(node.value)
-
-
-def _is_chain(node: ast.expr) -> bool:
-    """Tell whether `node` becomes several tests in a row, which need brackets inside another row."""
-    return isinstance(node, ast.BoolOp) or (isinstance(node, ast.Compare) and len(node.ops) > 1)

@@ -74,7 +74,7 @@ def _kept_from_zero(tree: ast.expr) -> set[str]:
         return set()
     sides = [tree.left, *tree.comparators]
     found = set()
-    for left, operator, right in zip(sides, tree.ops, sides[1:]):
+    for left, operator, right in zip(sides[:-1], tree.ops, sides[1:], strict=True):
         if _excludes_zero(left, operator, right):
             found.add(left.id)  # type: ignore[attr-defined]
         if _excludes_zero(right, _MIRRORED.get(type(operator), operator), left):
@@ -195,7 +195,7 @@ class _Checker:
         if kind == "bool":
             return "boolean"
         if kind in ("integer", "float", "pointer"):
-            return kind  # type: ignore[return-value]
+            return kind
         raise ConditionError(f"parameter {node.id!r} is a {kind}, which no condition can test")
 
     def constant(self, node: ast.Constant) -> Value:
@@ -215,6 +215,8 @@ class _Checker:
         """Return what the size of `node` cannot exceed, and refuse what 128 bits could not hold."""
         if isinstance(node, ast.Constant):
             size = abs(int(node.value))  # type: ignore[arg-type]
+            if size >= 2**63:
+                raise ConditionError(f"{size} is no 64-bit integer, which C++ literals are")
         elif isinstance(node, ast.Name):
             size = 1 << (8 * self.types[node.id].size)
         elif isinstance(node, ast.UnaryOp):

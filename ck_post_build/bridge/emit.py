@@ -207,15 +207,15 @@ def render(bridge: Bridge) -> dict[str, str]:
         CkPostBuildError: a precondition of the spec is not one.
     """
     spec = bridge.spec
-    views = [_function_view(i, f, bridge.spec_path) for i, f in zip(spec.functions, bridge.functions)]
-    calls = [view for view, item in zip(views, spec.functions) if item.role == "call"]
+    views = [_function_view(i, f, bridge.spec_path) for i, f in zip(spec.functions, bridge.functions, strict=True)]
+    calls = [view for view, item in zip(views, spec.functions, strict=True) if item.role == "call"]
     context = {
         "spec": spec,
         "spec_name": bridge.spec_path.name,
         "structs": _struct_views(bridge.header),
         "functions": views,
         "calls": calls,
-        "hook": next((v for v, item in zip(views, spec.functions) if item.role == "load"), None),
+        "hook": next((v for v, item in zip(views, spec.functions, strict=True) if item.role == "load"), None),
         "words": [dataclasses.asdict(word) for word in bridge.words],
         "statuses": bridge.statuses,
         "ok_value": bridge.ok_value,

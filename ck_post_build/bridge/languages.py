@@ -10,16 +10,19 @@ import textwrap
 from ck_post_build.bridge.ctypes_model import CType
 
 # Names that cannot be a parameter in one of the languages; Python's come from its own list.
-_RUST = """as async await box break const continue crate do dyn else enum extern fn for if impl in let loop macro match mod move
-mut pub ref return self static struct super trait true type unsafe use where while yield abstract become final override
-priv try typeof unsized virtual""".split()
-_CPP = """alignas alignof and asm auto bool catch char class compl concept constexpr decltype default delete double explicit
-export float friend goto inline int long mutable namespace new noexcept not nullptr operator or private protected public
-register requires short signed sizeof switch template this thread_local throw typename union unsigned using virtual void
-volatile wchar_t xor""".split()
-# What the generated wrappers themselves mention.
-_OURS = "library require status_name detail std ctypes math loaded_ code_ result_ kCall CALL".split()
-RESERVED = frozenset([*_RUST, *_CPP, *keyword.kwlist, *_OURS])
+_RUST = (
+    "as async await box break const continue crate do dyn else enum extern fn for if impl in let loop macro match mod "
+    "move mut pub ref return self static struct super trait true type unsafe use where while yield abstract become final "
+    "override priv try typeof unsized virtual"
+)
+_CPP = (
+    "alignas alignof and asm auto bool catch char class compl concept constexpr decltype default delete double explicit "
+    "export float friend goto inline int long mutable namespace new noexcept not nullptr operator or private protected "
+    "public register requires short signed sizeof switch template this thread_local throw typename union unsigned using "
+    "virtual void volatile wchar_t xor"
+)
+_OURS = "library require status_name detail std ctypes math loaded_ code_ result_ kCall CALL"  # what wrappers mention
+RESERVED = frozenset([*_RUST.split(), *_CPP.split(), *_OURS.split(), *keyword.kwlist])
 
 
 def rust_type(type_: CType) -> str:

@@ -14,7 +14,7 @@ from ck_post_build.errors import CkPostBuildError
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -139,7 +139,8 @@ def spec_error(path: Path, message: str, word: str) -> CkPostBuildError:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        document: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return document
     except OSError as error:
         raise CkPostBuildError(f"cannot read the spec: {error.strerror}", file=path) from error
     except UnicodeDecodeError as error:

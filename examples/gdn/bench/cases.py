@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -76,7 +78,7 @@ class Buffers:
 
     def split(self) -> tuple[torch.Tensor, ...]:
         """Return views q, k, v, alpha, beta with heads as their own dimension."""
-        t, nk, nv = self.case.tokens, self.case.nk, self.case.nv
+        nk, nv = self.case.nk, self.case.nv
         q, k, v, _ = self.qkv.split([nk * DIM, nk * DIM, nv * DIM, self.conv_dim - (2 * nk + nv) * DIM], dim=1)
         alpha, beta = self.gate_beta[:, :nv], self.gate_beta[:, nv : 2 * nv]
         return q.unflatten(1, (nk, DIM)), k.unflatten(1, (nk, DIM)), v.unflatten(1, (nv, DIM)), alpha, beta
@@ -114,20 +116,47 @@ def _alpha(gate: str, uniform: torch.Tensor) -> torch.Tensor:
     return 0.01 + 0.99 * uniform
 
 
-def reference(buffers: Buffers) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return outputs and final state of the recurrence, token by token in float64."""
+class ScalarLibrary:
+    """The kernels of scalar_gdn.cu: the fp32 baseline, and the recurrence in float64."""
+
+    def __init__(self, path: str) -> None:
+        library = ctypes.CDLL(path)
+        pointer, integer = ctypes.c_void_p, ctypes.c_int
+        self.fp32, self.fp64 = library.scalar_gdn_prefill, library.reference_gdn_prefill
+        for function in (self.fp32, self.fp64):
+            function.argtypes = [pointer] * 4 + [ctypes.c_float] + [integer] * 5 + [pointer]
+
+    def _call(self, function: Any, b: Buffers, output: torch.Tensor, state: torch.Tensor) -> None:
+        tensors = (x.data_ptr() for x in (b.qkv, b.gate_beta, output, state))
+        shape = (b.case.tokens, b.case.nk, b.case.nv, b.conv_dim, b.gb_stride)
+        status = function(*tensors, b.scale, *shape, torch.cuda.current_stream().cuda_stream)
+        assert status == 0, f"the kernel was refused: CUDA error {status}"
+
+    def baseline(self, buffers: Buffers) -> None:
+        """Run the fp32 kernel on the buffers, like the library."""
+        self._call(self.fp32, buffers, buffers.output, buffers.h_state)
+
+    def reference(self, buffers: Buffers) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return outputs and final state in float64."""
+        output = torch.empty(buffers.case.tokens, buffers.case.nv * DIM, device="cuda", dtype=torch.float64)
+        state = buffers.start.double()
+        self._call(self.fp64, buffers, output, state)
+        return output, state
+
+
+def reference_loop(buffers: Buffers) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the same as `ScalarLibrary.reference` from PyTorch's operators, some milliseconds a token."""
     q, k, v, alpha, beta = (x.double() for x in buffers.split())
     group = buffers.case.nv // buffers.case.nk
     q, k = (x.repeat_interleave(group, dim=1) for x in (q, k))
     state = buffers.start.double()
-    output = torch.empty(buffers.case.tokens, buffers.case.nv, 1, DIM, device="cuda", dtype=torch.float64)
+    outputs = []
     for t in range(buffers.case.tokens):
         state = state * alpha[t, :, None, None]
-        known = torch.bmm(k[t].unsqueeze(1), state)
-        change = (v[t].unsqueeze(1) - known) * beta[t, :, None, None]
-        state.baddbmm_(k[t].unsqueeze(2), change)
-        torch.bmm(q[t].unsqueeze(1), state, out=output[t])
-    return output.flatten(1) * buffers.scale, state
+        known = (state * k[t, :, :, None]).sum(1)
+        state = state + k[t, :, :, None] * ((v[t] - known) * beta[t, :, None])[:, None, :]
+        outputs.append((state * q[t, :, :, None]).sum(1).flatten() * ctypes.c_float(buffers.scale).value)
+    return torch.stack(outputs), state
 
 
 def relative_rms(value: torch.Tensor, expected: torch.Tensor) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import faulthandler
 import json
 import os
 import subprocess
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+PATIENCE_S = 45
 SHAPES = [(t, 16, 32) for t in (1024, 2048, 4096, 8192, 16384, 32768)] + [(16384, 16, 16), (16384, 16, 64)]
 
 
@@ -52,7 +54,8 @@ def machine(torch: Any) -> dict[str, str]:
 def programs(build: Path, library: Path) -> list[dict[str, Any]]:
     """Run the Rust and the C++ program, each with and without a split; the C++ one under compute-sanitizer too."""
     env = {**os.environ, "ATLAS_GDN_FLASHINFER": "1", "ATLAS_GDN_LIB": str(library)}
-    commands = [[str(build / p), t, "2", "4", s] for p in ("smoke_rust", "smoke_cpp") for t, s in (("300", "1"), ("700", "3"))]
+    shapes = (["300", "2", "4", "1"], ["700", "2", "4", "3"])  # tokens, nk, nv, slots
+    commands = [[str(build / program), *shape] for program in ("smoke_rust", "smoke_cpp") for shape in shapes]
     for tool in ("memcheck", "initcheck", "racecheck", "synccheck"):
         for tokens, slots in (("130", "1"), ("330", "3")):
             sanitizer = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
@@ -72,13 +75,21 @@ def programs(build: Path, library: Path) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
     """Return the timings as a Markdown table, in microseconds."""
-    head = "| T | heads | library, graph | eager | unsplit, graph | FLA, graph | FLA eager | FLA eager, packed | scalar | FLA graph / library graph |"
-    lines = [head, "| ---: | --- |" + " ---: |" * 8]
-    keys = ("library_graph", "library_eager", "library_unsplit_graph", "fla_graph", "fla_eager", "fla_packed_eager", "scalar_graph")
+    columns = {
+        "library_graph": "library, graph",
+        "library_eager": "eager",
+        "library_unsplit_graph": "unsplit, graph",
+        "fla_graph": "FLA, graph",
+        "fla_eager": "FLA eager",
+        "fla_packed_eager": "FLA eager, packed",
+        "scalar_graph": "scalar, graph",
+    }
+    head = f"| T | heads | {' | '.join(columns.values())} | FLA graph / library graph | scalar / library |"
+    lines = [head, "| ---: | --- |" + " ---: |" * (len(columns) + 2)]
     for row in rows:
-        cells = " | ".join(f"{row[key]:,.0f}" for key in keys)
-        ratio = row["fla_graph"] / row["library_graph"]
-        lines.append(f"| {row['tokens']} | {row['nk']}/{row['nv']} | {cells} | {ratio:.2f} |")
+        cells = " | ".join(f"{row[key]:,.0f}" for key in columns)
+        ratios = " | ".join(f"{row[key] / row['library_graph']:.2f}" for key in ("fla_graph", "scalar_graph"))
+        lines.append(f"| {row['tokens']} | {row['nk']}/{row['nv']} | {cells} | {ratios} |")
     return lines
 
 
@@ -88,15 +99,22 @@ class Run:
     def __init__(self, build: Path, library: Path, results: Results) -> None:
         import gdn
         import torch
+        from cases import ScalarLibrary
 
         self.gdn, self.torch = gdn, torch
         self.build, self.library, self.results = build, library, results
+        self.scalar = ScalarLibrary(str(build / "libscalar_gdn.so"))
         self.timing: Any = None
 
     def checks(self) -> None:
         from checks import Checks, guarded
 
-        rows = guarded(Checks(self.gdn).all(str(self.library)), lambda row: print(row, flush=True))
+        def log(row: dict[str, Any]) -> None:
+            print(f"[{time.monotonic() - self.results.start:6.1f} s] {row}", flush=True)
+            faulthandler.dump_traceback_later(PATIENCE_S, exit=True)  # a check that hangs ends the run and says where
+
+        rows = guarded(Checks(self.gdn, self.scalar).all(str(self.library)), log)
+        faulthandler.cancel_dump_traceback_later()
         self.results.add("checks", rows)
 
     def programs(self) -> None:
@@ -105,7 +123,7 @@ class Run:
     def prepare_timings(self) -> Any:
         from timings import Timings
 
-        self.timing = self.timing or Timings(self.gdn, str(self.build / "libscalar_gdn.so"))
+        self.timing = self.timing or Timings(self.gdn, self.scalar)
         return self.timing
 
     def timings(self) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import statistics
 from collections.abc import Callable
 from typing import Any
 
 import torch
-
-from cases import DIM, Buffers, Case, reference, relative_rms
+from cases import Buffers, Case, ScalarLibrary, relative_rms
 
 Call = Callable[[Buffers], object]
 SETS = 4  # inputs taken in turn, so that small problems do not find theirs in the cache
@@ -86,26 +84,11 @@ class Fla:
         return self.run(buffers, self.prepared[id(buffers)])
 
 
-def scalar_call(library: str) -> Call:
-    function = ctypes.CDLL(library).scalar_gdn_prefill
-    pointer, integer = ctypes.c_void_p, ctypes.c_int
-    function.argtypes = [pointer] * 4 + [ctypes.c_float] + [integer] * 5 + [pointer]
-
-    def call(b: Buffers) -> None:
-        tensors = (x.data_ptr() for x in (b.qkv, b.gate_beta, b.output, b.h_state))
-        shape = (b.case.tokens, b.case.nk, b.case.nv, b.conv_dim, b.gb_stride)
-        status = function(*tensors, b.scale, *shape, torch.cuda.current_stream().cuda_stream)
-        assert status == 0, f"the scalar kernel was refused: CUDA error {status}"
-
-    return call
-
-
 class Timings:
     """`gdn` is the generated bridge."""
 
-    def __init__(self, gdn: Any, scalar_library: str) -> None:
-        self.gdn = gdn
-        self.scalar = scalar_call(scalar_library)
+    def __init__(self, gdn: Any, scalar: ScalarLibrary) -> None:
+        self.gdn, self.scalar = gdn, scalar
         self.fla = Fla()
 
     def ours(self, buffers: Buffers) -> None:
@@ -114,9 +97,9 @@ class Timings:
     def errors(self, tokens: int = 4096) -> dict[str, float]:
         """Relative RMS of the outputs of all three against float64, so that what is timed is known to be right."""
         buffers = Buffers(Case(tokens, state=True), 50)
-        expected, _ = reference(buffers)
+        expected, _ = self.scalar.reference(buffers)
         result = {"fla": relative_rms(self.fla.packed(buffers)[0][0].flatten(1), expected)}
-        for name, call in (("library", self.ours), ("scalar", self.scalar)):
+        for name, call in (("library", self.ours), ("scalar", self.scalar.baseline)):
             buffers.poison()
             call(buffers)
             result[name] = relative_rms(buffers.output, expected)
@@ -135,7 +118,7 @@ class Timings:
         row["fla_packed_eager"] = eager(self.fla.packed, inputs)
         row["fla_graph"] = in_graph(self.fla.ready, inputs)
         self.fla.prepared.clear()
-        row["scalar_graph"] = in_graph(self.scalar, inputs, rounds=5)
+        row["scalar_graph"] = in_graph(self.scalar.baseline, inputs, rounds=5)
         row["library_graph_again"] = in_graph(self.ours, inputs)
         return row
 
@@ -159,10 +142,7 @@ class Timings:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
             self.ours(inputs)
             torch.cuda.synchronize()
-        events = sorted(profile.events(), key=lambda e: e.time_range.start)
-        return {
-            f"{number} {event.name.split('(')[0][-60:]}": event.device_time_total for number, event in enumerate(events)
-        }
-
-
-__all__ = ["DIM", "Timings"]
+        events = [e for e in profile.events() if e.device_time_total > 0]
+        events.sort(key=lambda e: e.time_range.start)
+        names = (e.name.replace("(anonymous namespace)::", "").split("(")[0].split("<")[0] for e in events)
+        return {f"{n} {name}": e.device_time_total for n, (name, e) in enumerate(zip(names, events, strict=True), 1)}

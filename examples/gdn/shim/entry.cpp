@@ -11,6 +11,7 @@
 #include "scratch.hpp"
 #include "split.hpp"
 #include "state_kernels.hpp"
+#include "stream.hpp"
 
 namespace atlas_gdn {
 namespace {
@@ -67,8 +68,6 @@ int status_of(ScratchError error) {
         return ATLAS_GDN_NEEDS_WARM_UP;
     case ScratchError::memory:
         return ATLAS_GDN_OUT_OF_MEMORY;
-    case ScratchError::stream:
-        return ATLAS_GDN_BAD_STREAM;
     case ScratchError::launch:
         break;
     }
@@ -142,21 +141,19 @@ cudaError_t enqueue(const Call &c, const Split &split, Scratch &scratch) {
 int run(const Call &c) {
     if (const int status = check(c); status != ATLAS_GDN_OK)
         return status;
-    int device = 0;
-    if (cudaStreamGetDevice(c.stream, &device) != cudaSuccess) {
-        cudaGetLastError();
-        return ATLAS_GDN_BAD_STREAM;
-    }
+    StreamIdentity stream;
+    if (const auto answer = identify(c.stream, &stream); answer != StreamAnswer::known)
+        return answer == StreamAnswer::invalid ? ATLAS_GDN_BAD_STREAM : ATLAS_GDN_NEEDS_WARM_UP;
     DeviceInfo info;
-    if (!device_info(device, &info) || !info.hopper)
+    if (!device_info(stream.device, &info) || !info.hopper)
         return ATLAS_GDN_BAD_DEVICE;
-    const DeviceGuard guard(device);
+    const DeviceGuard guard(stream.device);
     if (!guard.ok())
         return ATLAS_GDN_BAD_DEVICE;
 
     const int room = std::max(1, std::min(info.multiprocessors / c.nv, kMaxSlots));
     Scratch *scratch = nullptr;
-    if (const auto error = find_scratch(device, c.stream, c.nv, room, &scratch); error != ScratchError::none)
+    if (const auto error = find_scratch(stream, c.stream, c.nv, room, &scratch); error != ScratchError::none)
         return status_of(error);
     const int limit = slot_limit.load(std::memory_order_relaxed);
     const int chunks = (c.tokens - 1) / kChunk + 1;

@@ -9,21 +9,7 @@
 namespace atlas_gdn {
 namespace {
 
-// The stream's id, not its handle: handles are used again after a stream is destroyed, and all per-thread default
-// streams share one.
-using Key = std::tuple<int, unsigned long long, int>;
-
-// Another thread may be capturing in the global mode, which forbids cudaMalloc to everybody.
-class RelaxedCapture {
-  public:
-    RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-    ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-    RelaxedCapture(const RelaxedCapture &) = delete;
-    RelaxedCapture &operator=(const RelaxedCapture &) = delete;
-
-  private:
-    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
+using Key = std::tuple<int, unsigned long long, int>; // device, stream, nv
 
 ScratchError allocate(Scratch &scratch, cudaStream_t stream) {
     const size_t slot = size_t(scratch.nv) * kStateFloats;
@@ -50,19 +36,16 @@ ScratchError allocate(Scratch &scratch, cudaStream_t stream) {
 
 float *Scratch::slot(float *states, int index) const { return states + size_t(index) * nv * kStateFloats; }
 
-ScratchError find_scratch(int device, cudaStream_t stream, int nv, int max_slots, Scratch **found) {
+ScratchError find_scratch(const StreamIdentity &identity, cudaStream_t stream, int nv, int max_slots,
+                          Scratch **found) {
     // Both are leaked on purpose: a call from a destructor at exit must still find them.
     static std::mutex &lock = *new std::mutex;
     static auto &all = *new std::map<Key, std::unique_ptr<Scratch>>;
 
-    unsigned long long id = 0;
-    if (cudaStreamGetId(stream, &id) != cudaSuccess)
-        return ScratchError::stream;
     const std::lock_guard<std::mutex> guard(lock);
-    auto &entry = all[Key{device, id, nv}];
+    auto &entry = all[Key{identity.device, identity.id, nv}];
     if (!entry) {
-        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-        if (cudaStreamIsCapturing(stream, &status) != cudaSuccess || status != cudaStreamCaptureStatusNone)
+        if (identity.capturing)
             return ScratchError::capturing;
         auto made = std::make_unique<Scratch>();
         made->nv = nv;

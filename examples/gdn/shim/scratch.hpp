@@ -5,6 +5,8 @@
 
 #include <mutex>
 
+#include "stream.hpp"
+
 namespace atlas_gdn {
 
 // Slots of `states_in` and `states_out`: the direct segment (or the whole sequence), then max_slots - 1 middle
@@ -21,10 +23,11 @@ struct Scratch {
     float *slot(float *states, int index) const;
 };
 
-enum class ScratchError { none, capturing, memory, stream, launch };
+enum class ScratchError { none, capturing, memory, launch };
 
 // Finds the scratch of this stream on the current device, or makes it. Nothing is ever freed: a stream may still be
 // using it and a CUDA graph may hold its addresses. Sizes depend on the key alone, so nothing has to grow either.
-ScratchError find_scratch(int device, cudaStream_t stream, int nv, int max_slots, Scratch **found);
+ScratchError find_scratch(const StreamIdentity &identity, cudaStream_t stream, int nv, int max_slots,
+                          Scratch **found);
 
 } // namespace atlas_gdn

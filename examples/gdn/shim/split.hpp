@@ -26,13 +26,13 @@ struct Split {
     int last = 0;
 };
 
-// What one launch sequence takes, in units of a chunk's time. The scan, the second launch and the loads of states
-// were measured together on an H200 (docs/gdn.md) and stand here as chunks.
+// What the launches take, in tenths of the time of a chunk. Measured on an H200 (docs/gdn.md): the second launch costs
+// about two chunks, and each middle segment about three, for its states and its step of the scan.
 inline int cost(const Split &split) {
     if (split.slots == 1)
-        return split.first;
-    const int overhead = 3 + 2 * (split.slots - 1);
-    return std::max(split.first, 2 * split.middle) + std::max(split.middle, split.last) + overhead;
+        return 10 * split.first;
+    const int chunks = std::max(split.first, 2 * split.middle) + std::max(split.middle, split.last);
+    return 10 * chunks + 20 + 28 * (split.slots - 1);
 }
 
 inline Split cut(int chunks, int slots, int middle) {

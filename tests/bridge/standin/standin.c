@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#ifndef EXPORT
 #define EXPORT __attribute__((visibility("default")))
+#endif
 
 static atomic_int loads;
 
