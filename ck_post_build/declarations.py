@@ -33,7 +33,8 @@ _INCLUDE = re.compile(r"#\s*include\b")
 _IF = re.compile(r"#\s*if")
 _ENDIF = re.compile(r"#\s*endif\b")
 _NAMESPACE = re.compile(r"(?:inline\s+)?namespace\b\s*([\w:\s]*)$")
-_TYPE_HEAD = re.compile(r"(?:template\s*<.*>\s*)?(?:typedef\s+)?(?:struct|class|union|enum)\b", re.DOTALL)
+_TYPE = re.compile(r"(?:typedef\s+)?(?:struct|class|union|enum)\b")
+_TEMPLATE_HEAD = re.compile(r"template\s*(?=<)")
 _EXPLICIT_SPECIALISATION = re.compile(r"template\s*<\s*>")
 _EXPLICIT_INSTANTIATION = re.compile(r"template\s*(?!<)(?=[\w:\[])")
 _NAME_OR_BRACKET = re.compile(r"((?:::\s*)?[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*)|[<(]")
@@ -221,7 +222,17 @@ def _strip_comments(text: str) -> str:
 
 def _is_function_head(head: str) -> bool:
     """Tell whether a brace after `head` opens a function body (and not a type, or an initialiser)."""
-    return "(" in head and not _TYPE_HEAD.match(head) and not _has_top_level_assignment(head)
+    return "(" in head and not _is_type(head) and not _has_top_level_assignment(head)
+
+
+def _is_type(text: str) -> bool:
+    """Tell whether the declaration `text` is one of a class, union or enumeration, or of a template of them."""
+    while match := _TEMPLATE_HEAD.match(text):
+        end = _closing(text, match.end())
+        if end < 0:
+            return False
+        text = text[end + 1 :].lstrip()
+    return _TYPE.match(text) is not None
 
 
 def _has_top_level_assignment(head: str) -> bool:
@@ -241,7 +252,7 @@ def _has_top_level_assignment(head: str) -> bool:
 def _specialisation_head(text: str) -> SpecialisationHead | None:
     """Return the parts of the declaration `text` if it specialises or instantiates a function template, else None."""
     introducer = _EXPLICIT_SPECIALISATION.match(text) or _EXPLICIT_INSTANTIATION.match(text)
-    if introducer is None:
+    if introducer is None or _TYPE.match(text[introducer.end() :].lstrip()):
         return None
     head = _ATTRIBUTE.sub(" ", text[introducer.end() :])
     parts = _declarator(head)
@@ -316,7 +327,7 @@ def introduced_name(declaration: Declaration) -> str | None:
         match = None if _USING_DIRECTIVE.match(text) else _USING_DECLARATION.match(text)
     elif text.startswith("typedef"):
         match = _LAST_NAME.search(text)
-    elif _TYPE_HEAD.match(text):
+    elif _is_type(text):
         match = _TYPE_NAME.search(text)
     else:
         match = _VARIABLE.search(text)
