@@ -12,6 +12,7 @@ import datetime
 import faulthandler
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,25 +52,39 @@ def machine(torch: Any) -> dict[str, str]:
     }
 
 
+def sanitizer_commands(program: str) -> list[list[str]]:
+    """Each tool on an even and an odd number of chunks, whole and partial, and on a split sequence."""
+    shapes = (["128", "2", "2", "1"], ["130", "2", "2", "1"], ["330", "2", "2", "3"])  # tokens, nk, nv, slots
+    tools = ("memcheck", "initcheck", "racecheck", "synccheck")
+    command = ["compute-sanitizer", "--error-exitcode", "9", "--print-limit", "1000", "--tool"]
+    return [[*command, tool, program, *shape] for tool in tools for shape in shapes]
+
+
+def is_known(output: str) -> bool:
+    """Tell whether all that compute-sanitizer found is the arrival in FlashInfer's kernel that docs/gdn.md explains."""
+    findings = re.findall(r"^=+ (Barrier error|Invalid|Error|Uninitialized|Hazard|Race)[^\n]*", output, re.MULTILINE)
+    missing = re.findall(r"^=+ Barrier error detected. Missing wait.\n=+ +at void cutlass::device_kernel", output, re.MULTILINE)
+    return len(findings) == len(missing) > 0
+
+
 def programs(build: Path, library: Path) -> list[dict[str, Any]]:
     """Run the Rust and the C++ program, each with and without a split; the C++ one under compute-sanitizer too."""
     env = {**os.environ, "ATLAS_GDN_FLASHINFER": "1", "ATLAS_GDN_LIB": str(library)}
-    shapes = (["300", "2", "4", "1"], ["700", "2", "4", "3"])  # tokens, nk, nv, slots
+    shapes = (["300", "2", "4", "1"], ["700", "2", "4", "3"])
     commands = [[str(build / program), *shape] for program in ("smoke_rust", "smoke_cpp") for shape in shapes]
-    for tool in ("memcheck", "initcheck", "racecheck", "synccheck"):
-        for tokens, slots in (("130", "1"), ("330", "3")):
-            sanitizer = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
-            commands.append([*sanitizer, str(build / "smoke_cpp"), tokens, "2", "2", slots])
     rows = []
-    for command in commands:
+    for command in [*commands, *sanitizer_commands(str(build / "smoke_cpp"))]:
         name = " ".join(Path(word).name for word in command)
         try:
             done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=90, check=False)
-            output, code = (done.stdout + done.stderr).strip().splitlines(), done.returncode
+            output, code = done.stdout + done.stderr, done.returncode
         except subprocess.TimeoutExpired:
-            output, code = ["took over 90 s"], -1
-        rows.append({"command": name, "code": code, "output": output[-6:], "ok": code == 0})
-        print(f"{'ok  ' if code == 0 else 'FAIL'} {name}: {output[-1] if output else ''}", flush=True)
+            output, code = "took over 90 s", -1
+        known = code != 0 and is_known(output)
+        lines = output.strip().splitlines()
+        row = {"command": name, "code": code, "known": known, "output": [*lines[:12], *lines[-3:]], "ok": code == 0 or known}
+        rows.append(row)
+        print(f"{'known' if known else 'ok' if row['ok'] else 'FAIL'} {name}: {lines[-1] if lines else ''}", flush=True)
     return rows
 
 

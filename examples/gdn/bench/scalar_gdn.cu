@@ -1,13 +1,16 @@
 // The recurrence token by token, without tensor cores. Not part of the library: in fp32 it is the scalar baseline of
-// docs/gdn.md, in double the reference that results are compared with. A thread owns one column of the state, kd = 128
-// numbers (in fp32 they stay in registers); a block owns 32 columns of one head and shares k and q of each token.
+// docs/gdn.md, in double the reference that results are compared with. Four neighbouring threads own one column of the
+// state, every fourth row each, in registers; a block owns 32 columns of one head and shares q, k and v of 16 tokens.
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
 namespace {
 
 constexpr int kDim = 128;
-constexpr int kColumns = 32;
+constexpr int kColumns = 32; // of a block
+constexpr int kParts = 4;    // threads of a column
+constexpr int kRows = kDim / kParts;
+constexpr int kThreads = kColumns * kParts;
 constexpr int kStage = 16; // tokens loaded at a time
 
 struct Arguments {
@@ -19,53 +22,69 @@ struct Arguments {
     int tokens, nk, nv, conv_dim, gb_stride;
 };
 
-template <class Real, class Output> __global__ void __launch_bounds__(kColumns) scalar_gdn(Arguments a) {
-    __shared__ Real q[kStage][kDim], k[kStage][kDim], alpha[kStage], beta[kStage];
-    auto *h_state = static_cast<Real *>(a.h_state);
-    auto *output = static_cast<Output *>(a.output);
-    const int head = blockIdx.x, key_head = head / (a.nv / a.nk);
-    const int column = blockIdx.y * kColumns + threadIdx.x;
-    Real state[kDim];
-    for (int i = 0; i < kDim; ++i)
-        state[i] = h_state[(head * kDim + i) * kDim + column];
-    for (int start = 0; start < a.tokens; start += kStage) {
-        const int count = min(kStage, a.tokens - start);
-        __syncwarp();
+template <class Real> __device__ Real sum_of_parts(Real x) {
+    x += __shfl_xor_sync(~0u, x, 1);
+    return x + __shfl_xor_sync(~0u, x, 2);
+}
+
+template <class Real> struct Stage {
+    Real q[kStage][kDim], k[kStage][kDim], v[kStage][kColumns], alpha[kStage], beta[kStage];
+
+    __device__ void load(const Arguments &a, int start, int count, int head) {
+        const int key_head = head / (a.nv / a.nk), thread = threadIdx.x;
         for (int t = 0; t < count; ++t) {
-            const __nv_bfloat16 *row = a.qkv + size_t(start + t) * a.conv_dim + key_head * kDim;
-            for (int i = threadIdx.x; i < kDim; i += kColumns) {
-                q[t][i] = __bfloat162float(row[i]);
-                k[t][i] = __bfloat162float(row[a.nk * kDim + i]);
-            }
+            const __nv_bfloat16 *row = a.qkv + size_t(start + t) * a.conv_dim;
+            q[t][thread] = __bfloat162float(row[key_head * kDim + thread]);
+            k[t][thread] = __bfloat162float(row[(a.nk + key_head) * kDim + thread]);
+            if (thread < kColumns)
+                v[t][thread] = __bfloat162float(row[(2 * a.nk + head) * kDim + blockIdx.y * kColumns + thread]);
         }
-        if (threadIdx.x < count) {
-            const float *row = a.gate_beta + size_t(start + threadIdx.x) * a.gb_stride + head;
-            alpha[threadIdx.x] = row[0];
-            beta[threadIdx.x] = row[a.nv];
-        }
-        __syncwarp();
-        for (int t = 0; t < count; ++t) {
-            const size_t token = start + t;
-            const Real v = __bfloat162float(a.qkv[token * a.conv_dim + (2 * a.nk + head) * kDim + column]);
-            Real known[4] = {}, result[4] = {}; // four sums, so that additions do not wait for one another
-#pragma unroll
-            for (int i = 0; i < kDim; ++i)
-                known[i % 4] = fma(state[i] *= alpha[t], k[t][i], known[i % 4]);
-            const Real step = beta[t] * (v - (known[0] + known[1] + known[2] + known[3]));
-#pragma unroll
-            for (int i = 0; i < kDim; ++i)
-                result[i % 4] = fma(state[i] = fma(k[t][i], step, state[i]), q[t][i], result[i % 4]);
-            output[(token * a.nv + head) * kDim + column] =
-                static_cast<Output>(a.scale * (result[0] + result[1] + result[2] + result[3]));
+        if (thread < count) {
+            const float *row = a.gate_beta + size_t(start + thread) * a.gb_stride + head;
+            alpha[thread] = row[0];
+            beta[thread] = row[a.nv];
         }
     }
-    for (int i = 0; i < kDim; ++i)
-        h_state[(head * kDim + i) * kDim + column] = state[i];
+};
+static_assert(kThreads == kDim);
+
+template <class Real, class Output> __global__ void __launch_bounds__(kThreads) scalar_gdn(Arguments a) {
+    __shared__ Stage<Real> stage;
+    const int head = blockIdx.x, part = threadIdx.x % kParts, local = threadIdx.x / kParts;
+    const int column = blockIdx.y * kColumns + local;
+    auto *h_state = static_cast<Real *>(a.h_state) + (size_t(head) * kDim + part) * kDim + column;
+    Real state[kRows];
+    for (int i = 0; i < kRows; ++i)
+        state[i] = h_state[i * kParts * kDim];
+    for (int start = 0; start < a.tokens; start += kStage) {
+        const int count = min(kStage, a.tokens - start);
+        __syncthreads();
+        stage.load(a, start, count, head);
+        __syncthreads();
+        for (int t = 0; t < count; ++t) {
+            Real known[2] = {}, result[2] = {}; // two sums, so that additions do not all wait for one another
+#pragma unroll
+            for (int i = 0; i < kRows; ++i)
+                known[i % 2] = fma(state[i] *= stage.alpha[t], stage.k[t][i * kParts + part], known[i % 2]);
+            const Real step = stage.beta[t] * (stage.v[t][local] - sum_of_parts(known[0] + known[1]));
+#pragma unroll
+            for (int i = 0; i < kRows; ++i) {
+                state[i] = fma(stage.k[t][i * kParts + part], step, state[i]);
+                result[i % 2] = fma(state[i], stage.q[t][i * kParts + part], result[i % 2]);
+            }
+            const Real value = a.scale * sum_of_parts(result[0] + result[1]);
+            if (part == 0)
+                static_cast<Output *>(a.output)[(size_t(start + t) * a.nv + head) * kDim + column] =
+                    static_cast<Output>(value);
+        }
+    }
+    for (int i = 0; i < kRows; ++i)
+        h_state[i * kParts * kDim] = state[i];
 }
 
 int launch(void (*kernel)(Arguments), Arguments a, void *stream) {
     void *arguments[] = {&a};
-    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(a.nv, kDim / kColumns), dim3(kColumns),
+    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(a.nv, kDim / kColumns), dim3(kThreads),
                             arguments, 0, static_cast<cudaStream_t>(stream));
 }
 
