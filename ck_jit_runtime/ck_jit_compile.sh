@@ -95,6 +95,13 @@ find_hipcc() {
     hipcc=$(type -P hipcc) || fail "no hipcc found; set CK_JIT_HIPCC or ROCM_PATH"
 }
 
+watcher='' parts=''
+clean_up() {
+    [[ -z $watcher ]] || kill -KILL "$watcher" 2>/dev/null || true
+    [[ -z $parts ]] || rm -rf -- "$parts"
+}
+trap clean_up EXIT
+
 # The library that started this script holds the other end of our stdin. When it dies, so does the whole build, which
 # is a process group of its own.
 end_with_the_caller() {
@@ -108,7 +115,65 @@ end_with_the_caller() {
     ) <&0 >/dev/null 2>&1 &
     watcher=$!
     disown "$watcher" # no word about it when it is killed
-    trap 'kill -KILL "$watcher" 2>/dev/null || true' EXIT
+}
+
+run() {
+    if ((verbose)); then
+        printf '%q ' "$@" >&2
+        printf '\n' >&2
+    fi
+    "$@" </dev/null
+}
+
+compile_whole() { run "$hipcc" "${arguments[@]}" "${link[@]}" -o "$output" "$source_path"; }
+
+# Whether the host and the device half can be compiled side by side: this is ROCm's hipcc (which has hipconfig beside
+# it) and not something that only looks like it, and the flags ask for nothing that ties the halves together.
+can_split() {
+    [[ ${CK_JIT_SPLIT-} != 0 && " ${arguments[*]}" == *' --offload-arch='* ]] || return 1
+    case " ${arguments[*]} " in
+    *' -fgpu-rdc '* | *' --cuda-'* | *' --offload-'*-only* | *' -c '* | *' -E '* | *' -S '* | *' --genco '* | *' -save-temps'*) return 1 ;;
+    esac
+    [[ -x $(dirname -- "$hipcc")/hipconfig || -x $(dirname -- "$(readlink -f -- "$hipcc")")/hipconfig ]]
+}
+
+# What hipcc does one after the other, with the device code going in at the link instead of at the host half: the host
+# object refers to it by name, as it does in builds with -fgpu-rdc. The device code is the same as that of one command
+# with the same -cuid. Without one, clang makes it up from all arguments, the output's name too, and no two builds agree.
+# Status 1, with nothing said, when it cannot be done so and compile_whole has to.
+splits() {
+    can_split || return 1
+    local device fatbin handle
+    parts=$(mktemp -d -- "$(dirname -- "$output")/parts.XXXXXX") || return 1
+    local half=("$hipcc" "${arguments[@]}" -fPIC -cuid=ck_jit -Wno-unused-command-line-argument)
+    run "${half[@]}" --cuda-device-only -o "$parts/device.hipfb" "$source_path" &
+    device=$!
+    run "${half[@]}" --cuda-host-only -c -o "$parts/host.o" "$source_path" >"$parts/host.log" 2>&1 || true
+    wait "$device" || exit # most errors are in both halves, and said once is enough
+    cat "$parts/host.log" >&2
+    [[ -s $parts/host.o ]] || exit 1
+    fatbin=$(undefined_name __hip_fatbin) && handle=$(undefined_name __hip_gpubin_handle) || return 1
+    write_device_part "$fatbin" "$handle" >"$parts/device.s"
+    # From within the directory, so that no path has to be written into the assembler file.
+    (cd "$parts" && run "$hipcc" -x assembler -c -o device.o device.s) >/dev/null 2>&1 || return 1
+    run "$hipcc" "${arguments[@]}" "${link[@]}" -o "$output" -x none "$parts/host.o" "$parts/device.o" \
+        >"$parts/link.log" 2>&1 || return 1
+    cat "$parts/link.log" >&2
+}
+
+# The name in the host object that starts like this; some versions of clang end it in a hash of the cuid.
+undefined_name() {
+    local name
+    name=$(tr '\0' '\n' <"$parts/host.o" | grep -axE "$1(_[0-9a-f]*)?" | sort -u)
+    [[ -n $name && $name != *$'\n'* ]] && printf '%s' "$name"
+}
+
+# An object with the bundle of device code and the variable that its handle goes into at run time.
+write_device_part() {
+    printf '\t.section .hip_fatbin,"a",@progbits\n\t.globl %s\n\t.hidden %s\n\t.p2align 12\n%s:\n' "$1" "$1" "$1"
+    printf '\t.incbin "device.hipfb"\n'
+    printf '\t.section .hip_gpubin_handle,"aw",@progbits\n\t.globl %s\n\t.hidden %s\n\t.p2align 3\n%s:\n\t.zero 8\n' "$2" "$2" "$2"
+    printf '\t.section .note.GNU-stack,"",@progbits\n'
 }
 
 [[ -n $output ]] || fail "--output is missing" 2
@@ -129,10 +194,6 @@ if [[ -n $blob && -n ${CK_JIT_ARCH-} && $flags != *--offload-arch=* ]]; then
     arguments+=("--offload-arch=$CK_JIT_ARCH")
 fi
 
+link=(-shared -fPIC "-Wl,--build-id=sha1")
 end_with_the_caller
-command=("$hipcc" "${arguments[@]}" -shared -fPIC "-Wl,--build-id=sha1" -o "$output" "$source_path")
-if ((verbose)); then
-    printf '%q ' "${command[@]}" >&2
-    printf '\n' >&2
-fi
-"${command[@]}" </dev/null
+splits || compile_whole
