@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ck_post_build.blob_index import BlobIndex, Instance
+from ck_post_build.blob_index import Instance
 from ck_post_build.declarations import identifiers
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.names import entry_point, includable
@@ -49,12 +49,11 @@ class ApiFile:
         return min([len(self.source.text), *own, *(site.site.start for site in self.sites)])
 
 
-def rewrite_api(api: ApiFile, index: BlobIndex, slots: dict[int, int], manifest_hash: str) -> str:
-    """Return the rewritten text of `api`.
+def rewrite_api(api: ApiFile, slots: dict[int, int], manifest_hash: str) -> list[Edit]:
+    """Return the edits that rewrite `api`.
 
     Args:
         api: the file with its sites.
-        index: all blobs.
         slots: from ``id(instance)`` to the number of its slot.
         manifest_hash: 16 hexadecimal digits that the manifest header carries too.
     """
@@ -73,7 +72,7 @@ def rewrite_api(api: ApiFile, index: BlobIndex, slots: dict[int, int], manifest_
         '"this file and the ck_jit manifest are of different runs of ck-post-build");',
     ]
     edits.append(Edit(place, place, "".join(line + newline for line in head)))
-    return api.source.apply(edits)
+    return edits
 
 
 def include_place(source: SourceFile, end: int) -> int:

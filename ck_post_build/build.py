@@ -16,6 +16,7 @@ from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.headers import header_files
 from ck_post_build.ninja_graph import Graph, Source, write_graph
+from ck_post_build.outline import outlined_name
 from ck_post_build.output import write_all
 from ck_post_build.resources import resource_dir
 from ck_post_build.rewriter import Progress, list_blob_files, rewrite
@@ -124,7 +125,7 @@ def _graph(request: BuildRequest, info: BuildInfo, hipcc: Path) -> Graph:
     sources = []
     for api in info.apis:
         host = (*_HOST, *api.flags, *common, _DISPATCHER_OPTIMISATION)
-        sources.append(Source(api.name, api.name, host))
+        sources.append(Source(outlined_name(api.name), api.name, host))
         sources.append(Source(api.entry_source, api.entry_source, host))
     sources.append(Source("ck_jit_manifest.cpp", "ck_jit_manifest.cpp", (*_HOST, *api_flags, *common)))
     plain = ("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", f"-I{runtime}")

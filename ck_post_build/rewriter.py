@@ -20,6 +20,7 @@ from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import Flags, HeaderTree
 from ck_post_build.headers import combined_hash
 from ck_post_build.manifest import FlagSet, Manifest
+from ck_post_build.outline import outline_edits, outlined_name
 from ck_post_build.output import write_all
 from ck_post_build.report import Entry, LeftOut, Report
 from ck_post_build.resolve import Unresolved, resolve_sites
@@ -199,8 +200,10 @@ def _outputs(files: Sequence[ApiFile], index: BlobIndex, manifest: Manifest) -> 
         texts[f"{stem}_ck_jit.cpp"] = glue.entry_source(file, manifest)
     outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     for file in files:
-        rewritten = rewrite_api(file, index, manifest.slots, manifest.layout_hash)
-        outputs[file.source.path.name] = rewritten.encode("latin-1")
+        edits = rewrite_api(file, manifest.slots, manifest.layout_hash)
+        outputs[file.source.path.name] = file.source.apply(edits).encode("latin-1")
+        outlined = file.source.apply([*edits, *outline_edits(file)])
+        outputs[outlined_name(file.source.path.name)] = outlined.encode("latin-1")
     outputs[MANIFEST_RECORDS] = manifest.records()
     return outputs
 

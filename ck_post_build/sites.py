@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from clang.cindex import Cursor, CursorKind, TranslationUnit
 
@@ -36,6 +36,18 @@ _NESTS_FUNCTIONS = frozenset(
     }
 )
 _TEMPLATES = frozenset({CursorKind.FUNCTION_TEMPLATE, CursorKind.CLASS_TEMPLATE})
+_NOT_CUT = frozenset(
+    {
+        CursorKind.LAMBDA_EXPR,
+        CursorKind.SWITCH_STMT,
+        CursorKind.FOR_STMT,
+        CursorKind.CXX_FOR_RANGE_STMT,
+        CursorKind.WHILE_STMT,
+        CursorKind.DO_STMT,
+        CursorKind.LABEL_STMT,
+        CursorKind.CXX_TRY_STMT,
+    }
+)
 _REFERENCES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
 _IF_CONSTEXPR = re.compile(r"if\s+constexpr\b")
 _COMMENT_OR_TEXT = re.compile(
@@ -54,12 +66,30 @@ class Alias:
 
 @dataclass
 class Block:
-    """A compound statement ``[start, end)`` with its aliases, inside `parent`."""
+    """A compound statement ``[start, end)`` inside `parent`.
+
+    Attributes:
+        result: the result type of the function around it, where the block may become a function of its own: not in a
+            lambda, a loop or a switch, whose ``return``, ``break`` or labels mean something else then. "" otherwise.
+        aliases: those that it declares.
+        else_ifs: the ranges of the ``if`` statements behind an ``else`` in its chains; each ends where its chain does.
+    """
 
     start: int
     end: int
     parent: Block | None
+    result: str = ""
     aliases: list[Alias] = field(default_factory=list)
+    else_ifs: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What surrounds a cursor: the innermost block, whether it is discarded, and Block.result."""
+
+    block: Block | None
+    discarded: bool
+    result: str
 
 
 @dataclass
@@ -90,7 +120,7 @@ def find_sites(unit: TranslationUnit, source: SourceFile, templates: Collection[
     """Return the sites of `source` that name a specialisation of one of `templates` (qualified names), in text order.
 
     Args:
-        unit: the parse of the file.
+        unit: the parse of the file, with libclang.DETAILED_PREPROCESSING_RECORD.
         source: the same file's text.
         templates: kernel templates and wrapper templates.
 
@@ -110,7 +140,8 @@ def find_sites(unit: TranslationUnit, source: SourceFile, templates: Collection[
     if missed:
         finder.look_everywhere(functions, missed)
         missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
-        missed = [offset for offset in missed if not _is_skipped(unit, offset)]
+        skipped = libclang.skipped_ranges(unit)
+        missed = [offset for offset in missed if not any(start <= offset < end for start, end in skipped)]
     if missed:
         name = re.compile(r"\w+").match(source.text, missed[0])
         raise CkPostBuildError(
@@ -142,7 +173,7 @@ class _Finder:
         self.names = names
         self.sites: dict[int, Site] = {}
         self.everywhere = False
-        self._pending: list[tuple[Cursor, Block | None, bool]] = []
+        self._pending: list[tuple[Cursor, _Context]] = []
         self._template_names: dict[int, str] = {}
 
     def look_everywhere(self, functions: list[Cursor], missed: list[int]) -> None:
@@ -155,63 +186,65 @@ class _Finder:
 
     def walk(self, function: Cursor) -> None:
         """Collect the sites in `function`. A stack, since an ``else if`` chain nests a thousand deep."""
-        self._pending = [(function, None, False)]
+        result = function.result_type.get_canonical().spelling if function.kind in _FUNCTIONS else ""
+        self._pending = [(function, _Context(None, False, result))]
         while self._pending:
             self._visit(*self._pending.pop())
 
-    def _push(self, cursors: list[Cursor], block: Block | None, discarded: bool) -> None:
-        self._pending += [(cursor, block, discarded) for cursor in cursors]
+    def _push(self, cursors: list[Cursor], context: _Context) -> None:
+        self._pending += [(cursor, context) for cursor in cursors]
 
-    def _visit(self, cursor: Cursor, block: Block | None, discarded: bool) -> None:
+    def _visit(self, cursor: Cursor, context: _Context) -> None:
         kind = cursor.kind
         if kind == CursorKind.COMPOUND_STMT:
-            self._push(libclang.children(cursor), Block(*libclang.offsets(cursor), block), discarded)
+            block = Block(*libclang.offsets(cursor), context.block, context.result)
+            self._push(libclang.children(cursor), replace(context, block=block))
         elif kind == CursorKind.IF_STMT:
-            self._if(cursor, block, discarded)
+            self._if(cursor, context)
         elif kind == CursorKind.DECL_STMT:
-            self._declaration(cursor, block, discarded)
+            self._declaration(cursor, context)
         elif kind == CursorKind.CALL_EXPR and cursor.spelling in self.names:
-            self._call(cursor, block, discarded)
+            self._call(cursor, context)
         elif kind in _REFERENCES and cursor.spelling in self.names:
-            self._reference(cursor, cursor.referenced, False, block, discarded)
+            self._reference(cursor, cursor.referenced, False, context)
         else:
-            self._push(libclang.children(cursor), block, discarded)
+            self._push(libclang.children(cursor), replace(context, result="") if kind in _NOT_CUT else context)
 
-    def _if(self, cursor: Cursor, block: Block | None, discarded: bool) -> None:
+    def _if(self, cursor: Cursor, context: _Context) -> None:
         parts = libclang.children(cursor)
         branches = parts[-2:] if _else_between(self.source.text, parts) else parts[-1:]
         conditions = parts[: len(parts) - len(branches)]
         if self.everywhere or len(conditions) > 1:
-            self._push(conditions, block, discarded)
+            self._push(conditions, context)
         value = None
         if conditions and _IF_CONSTEXPR.match(self.source.text, libclang.offsets(cursor)[0]):
             value = libclang.evaluate(conditions[-1])
         for number, branch in enumerate(branches):
             dead = value is not None and bool(value) == bool(number)
-            self._pending.append((branch, block, discarded or dead))
+            self._pending.append((branch, replace(context, discarded=True) if dead else context))
+            if number and branch.kind == CursorKind.IF_STMT and context.block is not None:
+                context.block.else_ifs.append(libclang.offsets(branch))
 
-    def _declaration(self, cursor: Cursor, block: Block | None, discarded: bool) -> None:
+    def _declaration(self, cursor: Cursor, context: _Context) -> None:
         for child in libclang.children(cursor):
             if child.kind in (CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPEDEF_DECL):
-                if block is not None:
-                    block.aliases.append(Alias(child.spelling, *libclang.offsets(cursor)))
+                if context.block is not None:
+                    context.block.aliases.append(Alias(child.spelling, *libclang.offsets(cursor)))
             else:
-                self._pending.append((child, block, discarded))
+                self._pending.append((child, context))
 
-    def _call(self, cursor: Cursor, block: Block | None, discarded: bool) -> None:
+    def _call(self, cursor: Cursor, context: _Context) -> None:
         parts = libclang.children(cursor)
         callee = parts[0] if parts else None
         while callee is not None and callee.kind == CursorKind.UNEXPOSED_EXPR:
             callee = next(iter(libclang.children(callee)), None)
         if callee is None or callee.kind not in _REFERENCES:
-            self._push(parts, block, discarded)
+            self._push(parts, context)
             return
-        self._reference(callee, cursor.referenced, True, block, discarded)
-        self._push(parts[1:], block, discarded)
+        self._reference(callee, cursor.referenced, True, context)
+        self._push(parts[1:], context)
 
-    def _reference(
-        self, callee: Cursor, function: Cursor | None, called: bool, block: Block | None, discarded: bool
-    ) -> None:
+    def _reference(self, callee: Cursor, function: Cursor | None, called: bool, context: _Context) -> None:
         if function is None:
             return
         name = self._template_name(function)
@@ -221,7 +254,14 @@ class _Finder:
         if callee.kind == CursorKind.MEMBER_REF_EXPR:
             start = self._member_start(callee, start, end)
         self.sites[start] = Site(
-            start, end, name, libclang.template_arguments(function), function.mangled_name, called, block, discarded
+            start,
+            end,
+            name,
+            libclang.template_arguments(function),
+            function.mangled_name,
+            called,
+            context.block,
+            context.discarded,
         )
 
     def _template_name(self, function: Cursor) -> str:
@@ -278,9 +318,3 @@ def _unaccounted(
         ):
             result.append(offset)
     return result
-
-
-def _is_skipped(unit: TranslationUnit, offset: int) -> bool:
-    """Tell whether the preprocessor left out the text at `offset`."""
-    del unit, offset
-    return False

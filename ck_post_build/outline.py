@@ -1,0 +1,81 @@
+"""Cuts a rewritten dispatcher into functions that a compiler can digest, by insertions alone.
+
+CK's dispatchers are one function with up to 22,080 sites, and clang's time grows with the square of that. A block of a
+dispatcher becomes the body of a lambda that is called on the spot and not inlined; a long ``else if`` chain gets such a
+lambda every so many sites. ``return`` in the block gives the lambda a result, which the dispatcher then returns.
+The rewritten file itself stays as it is; ``build`` compiles the cut copy.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Callable
+
+from ck_post_build.api_rewriter import ApiFile
+from ck_post_build.sites import Block
+from ck_post_build.source import Edit
+
+# Measured with benchmarks/dispatcher: below about 30 sites a function the calls cost more than they save.
+SITES_IN_A_FUNCTION = 96
+_WORTH_A_FUNCTION = 16
+
+_LEAVES_OTHERWISE = re.compile(r"\b(?:goto|co_return|co_await|co_yield)\b")
+_OPEN = "if(const auto ck_jit_part = [&]() __attribute__((noinline)) -> ck_jit::Part<{}> {{ "
+_CLOSE = " return {}; }(); ck_jit_part) return ck_jit_part.result();"
+
+
+def outlined_name(name: str) -> str:
+    """Return the name of the cut copy of the rewritten file `name`."""
+    stem, dot, suffix = name.rpartition(".")
+    return f"{stem}.outlined{dot}{suffix}"
+
+
+def outline_edits(api: ApiFile) -> list[Edit]:
+    """Return the insertions that cut the dispatchers in `api`."""
+    starts = [site.site.start for site in api.sites]
+
+    def weight(start: int, end: int) -> int:
+        return bisect.bisect_left(starts, end) - bisect.bisect_left(starts, start)
+
+    blocks: dict[int, Block] = {}
+    for resolved in api.sites:
+        block = resolved.site.block
+        while block is not None and block.start not in blocks:
+            blocks[block.start] = block
+            block = block.parent
+    heavy = [block for block in blocks.values() if weight(block.start, block.end) >= _WORTH_A_FUNCTION]
+    with_heavy_child = {id(block.parent) for block in heavy}
+    edits: list[Edit] = []
+    for block in heavy:
+        if (
+            not block.result
+            or block.result == "void"
+            or _LEAVES_OTHERWISE.search(api.source.text, block.start, block.end)
+        ):
+            continue
+        if block.parent is not None and id(block) not in with_heavy_child:
+            edits.append(Edit(block.start + 1, block.start + 1, _OPEN.format(block.result)))
+            edits.append(Edit(block.end - 1, block.end - 1, _CLOSE))
+        edits += _chain_cuts(block, weight)
+    return edits
+
+
+def _chain_cuts(block: Block, weight: Callable[[int, int], int]) -> list[Edit]:
+    """Return the cuts of the block's ``else if`` chains: one each time enough sites have gone by."""
+    edits: list[Edit] = []
+    chains: dict[int, list[int]] = {}
+    for start, end in block.else_ifs:
+        chains.setdefault(end, []).append(start)
+    for end, tails in chains.items():
+        last = None
+        for start in sorted(tails):
+            rest = weight(start, end)
+            if rest < _WORTH_A_FUNCTION:
+                break
+            if last is None or weight(last, start) >= SITES_IN_A_FUNCTION:
+                if last is not None:
+                    edits.append(Edit(start, start, "{ " + _OPEN.format(block.result)))
+                    edits.append(Edit(end, end, _CLOSE + " }"))
+                last = start
+    return edits
