@@ -55,10 +55,11 @@ class CompileDatabase(FlagSource):
             commands = msgspec.json.decode(data, type=list[_Command])
         except (msgspec.DecodeError, msgspec.ValidationError) as error:
             raise CkPostBuildError(f"this is no compile database: {error}", file=path) from error
+        self._directory = (path if path.is_dir() else path.parent).absolute()
         self._commands: dict[str, _Command] = {}
         for command in commands:
-            self._commands.setdefault(str(_normal(Path(command.directory) / command.file)), command)
-        self._flags: dict[tuple[str, str], flags.Flags] = {}
+            self._commands.setdefault(str(_normal(self._directory / command.directory / command.file)), command)
+        self._flags: dict[tuple[str, str | tuple[str, ...]], flags.Flags] = {}
 
     def _read(self, path: Path) -> bytes:
         try:
@@ -93,21 +94,23 @@ class CompileDatabase(FlagSource):
                 "or pass --flags instead",
                 file=path,
             )
-        return self._flags_of(command, path)
+        return self._flags_of(command)
 
-    def _flags_of(self, command: _Command, path: Path) -> flags.Flags:
+    def _flags_of(self, command: _Command) -> flags.Flags:
         """Split the command once for all files whose commands differ in the file's name only: shlex takes 1 ms each."""
-        text = flags.join(command.arguments) if command.arguments is not None else command.command or ""
-        pattern = text.replace(path.name, _NAME)
+        name = Path(command.file).name
+        pattern: str | tuple[str, ...] = (command.command or "").replace(name, _NAME)
+        if command.arguments is not None or _NAME not in pattern:  # or the name is written with quotes
+            words = flags.split(command.command or "") if command.arguments is None else command.arguments
+            pattern = tuple(word.replace(name, _NAME) for word in words)
         key = (command.directory, pattern)
         kept = self._flags.get(key)
         if kept is None:
-            arguments = flags.split(pattern)[1:]
-            directory = Path(command.directory)
+            arguments = (flags.split(pattern) if isinstance(pattern, str) else pattern)[1:]
             own = frozenset(a for a in arguments if a.endswith(_NAME) and not a.startswith("-"))
-            kept = self._flags[key] = flags.travelling(arguments, directory, own)
+            kept = self._flags[key] = flags.travelling(arguments, self._directory / command.directory, own)
         if any(_NAME in argument for argument in kept.arguments):
-            return flags.Flags(tuple(a.replace(_NAME, path.name) for a in kept.arguments), kept.arches)
+            return flags.Flags(tuple(a.replace(_NAME, name) for a in kept.arguments), kept.arches)
         return kept
 
 

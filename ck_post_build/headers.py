@@ -18,21 +18,27 @@ def header_files(place: Path) -> tuple[Path, ...]:
     """Return the headers at or below `place`, sorted.
 
     Raises:
-        CkPostBuildError: it does not exist.
+        CkPostBuildError: it does not exist, or cannot be listed.
     """
     if place.is_file():
         return (place,)
     if not place.is_dir():
         raise CkPostBuildError("the flags name this header directory, and it does not exist", file=place)
-    return tuple(sorted(_walk(place)))
+    try:
+        return tuple(sorted(_walk(place, frozenset())))
+    except OSError as error:
+        raise CkPostBuildError(f"cannot list the header directory: {error.strerror}", file=error.filename) from error
 
 
-def _walk(directory: Path) -> Iterator[Path]:
+def _walk(directory: Path, above: frozenset[Path]) -> Iterator[Path]:
+    """Yield the headers below `directory`; links back to a directory `above` are left out."""
+    above |= {directory.resolve()}
     for entry in directory.iterdir():
         if entry.name.startswith("."):
             continue
         if entry.is_dir():
-            yield from _walk(entry)
+            if not (entry.is_symlink() and entry.resolve() in above):
+                yield from _walk(entry, above)
         elif entry.suffix in _SUFFIXES and entry.is_file():
             yield entry
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from ninja import ninja_syntax
 
 from ck_post_build import flags as flag_text
+from ck_post_build.errors import CkPostBuildError
 
 OBJECTS = "obj"
 
@@ -73,12 +75,12 @@ def write_graph(graph: Graph) -> str:
         output = f"{OBJECTS}/{source.object_name}.o"
         objects.append(output)
         arguments = [*source.flags, *_unit_id(source), source.path, "-o", output]
-        writer.build([output], "compile", [source.path], variables={"flags": _response(arguments)})
+        stream.write(_edge(output, "compile", [source.path], arguments))
     inputs = [*objects, *graph.objects]
     arguments = ["-fPIC", f"-Wl,-soname,{graph.library}", "-Wl,--no-undefined", *graph.link_flags]
     arguments += ["-o", graph.library, *inputs, "-ldl", "-lpthread"]
-    writer.build([graph.library], "link", inputs, variables={"flags": _response(arguments)})
-    writer.default([graph.library])
+    stream.write(_edge(graph.library, "link", inputs, arguments))
+    stream.write(f"default {_path(graph.library)}\n")
     return stream.getvalue()
 
 
@@ -92,8 +94,16 @@ def _unit_id(source: Source) -> list[str]:
     ]
 
 
-def _response(arguments: Sequence[str]) -> str:
-    return str(ninja_syntax.escape(flag_text.join(arguments)))
+def _edge(output: str, rule: str, inputs: Sequence[str], arguments: Sequence[str]) -> str:
+    flags = ninja_syntax.escape(flag_text.join(arguments))
+    return f"build {_path(output)}: {rule} {' '.join(map(_path, inputs))}\n  flags = {flags}\n"
+
+
+def _path(text: str) -> str:
+    """Escape a path. ninja_syntax leaves dollars alone, which may stand for variables there."""
+    if "\n" in text:
+        raise CkPostBuildError("ninja cannot build files with a line end in their path: rename it", file=text)
+    return re.sub(r"([$ :])", r"$\1", text)
 
 
 def _shell(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Mapping
@@ -23,6 +24,8 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             target = directory / name
+            if target.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
             if target.is_file() and target.read_bytes() == content:
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)

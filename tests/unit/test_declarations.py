@@ -157,8 +157,11 @@ def test_nested_templates_and_default_initialisers_are_types_not_bodies() -> Non
 
 
 def test_a_template_of_templates_is_a_function_all_the_same() -> None:
-    text = "template <template <typename> class T>\nvoid f(T<int>) { }\ntemplate <template <class> class T> struct s { void g(); };"
-    assert declarations(text) == ["template <template <typename> class T>\nvoid f(T<int>)", text.splitlines()[2][:-1]]
+    function, type_ = (
+        "template <template <typename> class T>\nvoid f(T<int>)",
+        "template <template <class> class T> struct s { void g(); }",
+    )
+    assert declarations(f"{function} {{ }}\n{type_};") == [function, type_]
 
 
 @pytest.mark.parametrize(

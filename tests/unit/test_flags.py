@@ -41,7 +41,7 @@ def test_split_reads_quotes_and_runs_no_shell(text: str, arguments: list[str]) -
 
 @pytest.mark.parametrize("text", ["-DA='x", '-DA="x', "-DA=\\"])
 def test_unclosed_quote_is_an_error_that_shows_the_flags(text: str) -> None:
-    with pytest.raises(CkPostBuildError, match="cannot split the flags .*-DA="):
+    with pytest.raises(CkPostBuildError, match=r"cannot split the flags .*-DA="):
         flags.split(text)
 
 
@@ -122,8 +122,10 @@ def test_the_compile_script_reads_joined_flags_as_they_were(tmp_path: Path) -> N
 
 
 def test_what_belongs_to_the_build_does_not_travel() -> None:
-    dropped = "-c -o x.o -MD -MMD -MP -MF x.d -MT x.o -MQ x -MJ x.json -MFx.d -MTx -fvisibility=hidden -fvisibility-inlines-hidden"
-    dropped += " -fdiagnostics-color=always -fcolor-diagnostics -Wl,-z,now -shared -S -E -M -fsyntax-only -Xlinker foo"
+    dropped = (
+        "-c -o x.o -MD -MMD -MP -MF x.d -MT x.o -MQ x -MJ x.json -MFx.d -MTx -fvisibility=hidden -Wl,-z,now -S -E -M "
+        "-fvisibility-inlines-hidden -fdiagnostics-color=always -fcolor-diagnostics -shared -fsyntax-only -Xlinker foo"
+    )
     assert travelling(*dropped.split()) == Flags((), ())
 
 
