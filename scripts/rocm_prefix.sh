@@ -120,7 +120,7 @@ fi
 fingerprint() {
     printf '%s\n' "$hip_headers" "$llvm" "$hip_library"
     "$llvm/bin/clang" --version
-    cat "$here/rocm_prefix.sh" "$here/hipcc_in_prefix.sh"
+    cat "$here/rocm_prefix.sh" "$here/hipcc_in_prefix.sh" "$here/hipconfig_in_prefix.sh"
     [[ $hip_library != standin ]] || find "$repository/tests/hip_standin" -maxdepth 1 -type f -print0 | sort -z | xargs -0 cat
 }
 prefix=$work_dir/rocm-$(fingerprint | sha256sum | cut -c -16)
@@ -140,6 +140,7 @@ if [[ ! -d $prefix ]]; then
     mkdir -p "$new/bin" "$new/lib/llvm/bin" "$new/lib/llvm/lib/clang" "$new/amdgcn/bitcode" "$new/.info"
     cp -r "$hip_headers" "$new/include"
     install -m 755 "$here/hipcc_in_prefix.sh" "$new/bin/hipcc"
+    install -m 755 "$here/hipconfig_in_prefix.sh" "$new/bin/hipconfig"
 
     # Where clang and CMake look for the version of a ROCm.
     patch=$(header_version PATCH)-$(header_version GITHASH)
