@@ -1,4 +1,4 @@
-// Programs with a difficult process: what the runtime must work in. Called by test_processes.py.
+// Programs with a difficult process: what the runtime must work in. Called by test_runtime_processes.py.
 //
 //   process_tests fork LIB          forks while other threads compile; the child compiles too
 //   process_tests sigchld LIB       SIGCHLD is ignored, so that the kernel reaps every child itself

@@ -1,4 +1,4 @@
-// Tests of the parts of the runtime that need no process: called by test_units.py, one test per name.
+// Tests of the parts of the runtime that need no process: called by test_runtime_units.py, one test per name.
 //
 //   unit_tests NAME [FILE]      exit status 0 when it passes
 #include "arch.h"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import toy
-from test_units import NAMES, toy_object
+from test_runtime_units import NAMES, toy_object
 
 OPTIONS = {
     "thread": {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66 die_after_fork=0"},
