@@ -16,7 +16,7 @@ from ck_post_build.errors import CkPostBuildError
 from ck_post_build.names import entry_point, includable
 from ck_post_build.resolve import ResolvedSite
 from ck_post_build.sites import Alias, Block
-from ck_post_build.source import BYTE_ORDER_MARK, Edit, SourceFile
+from ck_post_build.source import BYTE_ORDER_MARK, Edit, SourceFile, as_bytes
 from ck_post_build.wrappers import Wrapper
 
 _DIRECTIVE = re.compile(rf"^(?:{BYTE_ORDER_MARK})?[ \t]*#[ \t]*(include|if|endif)[^\n]*\n", re.MULTILINE)
@@ -67,7 +67,7 @@ def rewrite_api(api: ApiFile, slots: dict[int, int], manifest_hash: str) -> list
             edits.append(Edit(wrapper.end, wrapper.end, newline + newline + wrapper.twin()))
     place = include_place(api.source, api.start)
     head = [
-        f'#include "{api.header_name}"',
+        f'#include "{as_bytes(api.header_name)}"',
         f"static_assert(ck_jit::kManifestHash == 0x{manifest_hash}ULL, "
         '"this file and the ck_jit manifest are of different runs of ck-post-build");',
     ]
@@ -99,7 +99,7 @@ def slot_argument(instance: Instance | None, slots: dict[int, int]) -> str:
     """Return the expression for an instance's slot, with the blob's name as a comment."""
     if instance is None:
         return "nullptr"
-    return f"ck_jit::slots + {slots[id(instance)]} /* {instance.blob.replace('*/', '* /')} */"
+    return f"ck_jit::slots + {slots[id(instance)]} /* {as_bytes(instance.blob).replace('*/', '* /')} */"
 
 
 def _site_edits(api: ApiFile, resolved: ResolvedSite, slots: dict[int, int]) -> list[Edit]:

@@ -266,7 +266,7 @@ def _raise_on_errors(parsed: TranslationUnit, unit: _Unit, first: BlobSource) ->
         blob, specialisation = unit.owners[place.line]
         line = None
         if specialisation is not None:
-            line = read_text(blob.path).count("\n", 0, specialisation.declaration.offset) + 2
+            line = read_text(blob.path).count("\n", 0, specialisation.declaration.offset) + 1
         raise CkPostBuildError(message, file=blob.path, line=line)
     raise CkPostBuildError(message, file=place.file.name if place.file else first.path, line=place.line or None)
 

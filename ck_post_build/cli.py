@@ -15,7 +15,7 @@ from ck_post_build.compile_db import CompileDatabase, FixedFlags, FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.output import write_all
 
-_PATH = click.Path(path_type=Path)
+_PATH = click.Path(path_type=Path, readable=False)  # whether it is, the steps say themselves
 
 
 class _Group(click.Group):

@@ -29,6 +29,7 @@ _SIGNIFICANT = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_BLANK = re.compile(r"(?:\s+|//(?:[^\n\\]|\\.)*|/\*.*?\*/)*", re.DOTALL)
 _INCLUDE = re.compile(r"#\s*include\b")
 _IF = re.compile(r"#\s*if")
 _ENDIF = re.compile(r"#\s*endif\b")
@@ -183,13 +184,13 @@ def _items(text: str, path: Path) -> Iterator[Declaration | Directive]:
             if depth < 0:
                 raise CkPostBuildError("a bracket closes that was never opened", file=path, line=_line(text, token))
             if depth == 0 and kind == "}" and body_end_ends_it:
-                yield Declaration(_strip_comments(text[start:body_start]), start, _named(scopes), ordinal)
+                yield Declaration(_strip_comments(text[start:body_start]), _first(text, start), _named(scopes), ordinal)
                 ordinal += 1
                 start, body_end_ends_it = token.end(), False
         elif kind == ";" and depth == 0:
             declaration = _strip_comments(text[start : token.start()])
             if declaration:
-                yield Declaration(declaration, start, _named(scopes), ordinal)
+                yield Declaration(declaration, _first(text, start), _named(scopes), ordinal)
                 ordinal += 1
             start = token.end()
     if depth or scopes or _strip_comments(text[start:]):
@@ -198,6 +199,12 @@ def _items(text: str, path: Path) -> Iterator[Declaration | Directive]:
             file=path,
             line=text.count("\n", 0, len(text.rstrip())) + 1,
         )
+
+
+def _first(text: str, start: int) -> int:
+    """Return the offset of the first character at or after `start` that is neither blank nor in a comment."""
+    match = _BLANK.match(text, start)
+    return match.end() if match else start
 
 
 def _named(scopes: list[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from ck_post_build.cpp_text import by_reference, declare, parameter_names
 from ck_post_build.manifest import Manifest
 from ck_post_build.names import entry_point, includable
 from ck_post_build.resources import template_environment
-from ck_post_build.source import BYTE_ORDER_MARK
+from ck_post_build.source import BYTE_ORDER_MARK, from_bytes
 from ck_post_build.wrappers import Wrapper
 
 _INCLUDE = re.compile(rf"^(?:{BYTE_ORDER_MARK})?[ \t]*(#[ \t]*include[^\n]*)", re.MULTILINE)
@@ -54,7 +54,7 @@ def entry_source(api: ApiFile, manifest: Manifest) -> str:
         entries.append(_by_name(wrapper.entry, wrapper.result, wrapper.parameters, slots, manifest))
     return template.render(
         api_name=includable(api.source.path.name),
-        includes=[line.strip() for line in _INCLUDE.findall(api.source.text)],
+        includes=[from_bytes(line.strip()) for line in _INCLUDE.findall(api.source.text)],
         header_name=api.header_name,
         entries=entries,
     )

@@ -13,6 +13,7 @@ import clang.cindex
 from clang.cindex import Cursor, CursorKind, TranslationUnit
 
 from ck_post_build.errors import CkPostBuildError
+from ck_post_build.source import require_utf8
 
 # CXTranslationUnit_Incomplete: leaves out the instantiations at the end of the file, which nobody reads.
 INCOMPLETE = 0x02
@@ -96,7 +97,10 @@ def load(library: Path | None) -> None:
                 f"cannot load libclang: {error}. Install the libclang of your HIP compiler, or pip install libclang, "
                 "or set CK_POST_BUILD_LIBCLANG to the shared library"
             ) from error
-        lib.clang_Cursor_Evaluate.argtypes = [Cursor]
+        try:
+            lib.clang_Cursor_Evaluate.argtypes = [Cursor]
+        except AttributeError as error:
+            raise CkPostBuildError("this is no libclang, or one older than version 9", file=library) from error
         lib.clang_Cursor_Evaluate.restype = ctypes.c_void_p
         lib.clang_EvalResult_getAsInt.argtypes = [ctypes.c_void_p]
         lib.clang_EvalResult_getKind.argtypes = [ctypes.c_void_p]
@@ -116,8 +120,10 @@ def parse(
     """Parse `path` (or `text` under that name) and return the translation unit, also when it has errors.
 
     Raises:
-        CkPostBuildError: libclang cannot be loaded, or gives no translation unit at all.
+        CkPostBuildError: libclang cannot be loaded, gives no translation unit at all, or cannot be told a name in `flags`.
     """
+    for word in (str(path), *flags):
+        require_utf8(word)
     load(clang_.library)
     unsaved = None if text is None else [(str(path), text)]
     try:
@@ -201,7 +207,10 @@ def template_arguments(cursor: Cursor) -> tuple[str, ...] | None:
     """Return the template arguments of a specialisation in canonical spelling; None if one is no type or integer."""
     result = []
     for number in range(cursor.get_num_template_arguments()):
-        kind = cursor.get_template_argument_kind(number)
+        try:
+            kind = cursor.get_template_argument_kind(number)
+        except ValueError:  # a kind that the bindings do not know: a template, an expression, a pack
+            return None
         if kind == clang.cindex.TemplateArgumentKind.TYPE:
             result.append(cursor.get_template_argument_type(number).get_canonical().spelling)
         elif kind == clang.cindex.TemplateArgumentKind.INTEGRAL:

@@ -25,7 +25,7 @@ from ck_post_build.output import write_all
 from ck_post_build.report import Entry, LeftOut, Report
 from ck_post_build.resolve import Unresolved, resolve_sites
 from ck_post_build.sites import find_sites
-from ck_post_build.source import SourceFile
+from ck_post_build.source import SourceFile, require_utf8
 from ck_post_build.toolchain import Toolchain, find_toolchain
 from ck_post_build.wrappers import Wrapper, find_wrappers
 
@@ -62,6 +62,8 @@ def rewrite(
     toolchain = toolchain or find_toolchain()
     with _no_garbage_collection(), ThreadPoolExecutor(max_workers=2) as pool:
         paths = list_blob_files(api, blob_dirs)
+        for path in (*api, *paths):
+            require_utf8(path)
         api_flags = {path: flags.of(path) for path in api}
         _check_names(api)
         libclang.load(toolchain.clang.library)

@@ -71,6 +71,24 @@ class SourceFile:
         return "".join(pieces)
 
 
+def as_bytes(text: str) -> str:
+    """Return the bytes of `text` in UTF-8, one character each, as the text of a SourceFile has them."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def from_bytes(text: str) -> str:
+    """Undo :func:`as_bytes`."""
+    return text.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+def require_utf8(text: str | Path) -> None:
+    """Raise CkPostBuildError when a path or an argument is not valid UTF-8, which libclang and JSON want."""
+    try:
+        str(text).encode()
+    except UnicodeEncodeError as error:
+        raise CkPostBuildError("this is not valid UTF-8, and has to be: rename it", file=text) from error
+
+
 def read_text(path: Path) -> str:
     """Return the bytes of `path`, one character each. Raises CkPostBuildError when it cannot be read."""
     try:

@@ -57,7 +57,10 @@ def _find_hipcc() -> Path | None:
 
 
 def _resource_dir(hipcc: Path) -> Path | None:
-    done = subprocess.run([hipcc, "-print-resource-dir"], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([hipcc, "-print-resource-dir"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise CkPostBuildError(f"cannot run the HIP compiler: {error.strerror}. Set ROCM_PATH", file=hipcc) from error
     path = Path(done.stdout.strip())
     return path if done.returncode == 0 and done.stdout.strip() and path.is_dir() else None
 
