@@ -8,18 +8,20 @@ packages_of() {
     case $1 in
     compiler) echo clang-19 clang-tools-19 lld-19 libclang1-19 libclang-rt-19-dev rocm-device-libs libamdhip64-dev ;;
     python) echo python3 python3-venv python3-pip ;;
-    dev) echo shellcheck clang-format-19 g++ libc6-dev ;;
+    dev) echo shellcheck clang-format-19 g++ libc6-dev cmake git ;;
+    rust) echo cargo rust-clippy ;;
     esac
 }
 
 usage() {
     cat <<'EOF'
-usage: install_packages.sh [--list] [compiler|python|dev]...
+usage: install_packages.sh [--list] [compiler|python|dev|rust]...
 
 Installs the missing ones of the named groups of Debian packages (default: compiler).
   compiler   a HIP compiler for machines without ROCm: clang 19, lld, device libraries
   python     Python 3 with venv and pip
   dev        what the checks of this repository use besides
+  rust       Rust, which they use too, for machines without a rustup
   --list     print the missing packages, one a line, and install nothing
 EOF
 }
@@ -29,7 +31,7 @@ groups=()
 while (($#)); do
     case $1 in
     --list) list_only=1 ;;
-    compiler | python | dev) groups+=("$1") ;;
+    compiler | python | dev | rust) groups+=("$1") ;;
     -h | --help)
         usage
         exit 0
