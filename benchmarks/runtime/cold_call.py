@@ -39,7 +39,8 @@ def timed(command: list[str]) -> tuple[float, float]:
 
 def device_code(path: Path) -> bytes:
     with path.open("rb") as file:
-        return bytes(ELFFile(file).get_section_by_name(".hip_fatbin").data())
+        section = ELFFile(file).get_section_by_name(".hip_fatbin")
+        return bytes(section.data()) if section else b""
 
 
 def main() -> None:

@@ -109,7 +109,7 @@ class Bench:
         objects = self.directory / f"{name}.o"
         self.run(self.options.cxx, *self.flags, *extra, "-c", HERE / source, "-o", objects)
         output = self.directory / f"lib{name}.so"
-        libraries = [*(link or []), self.directory / "libhip.so", "-ldl", "-pthread"]
+        libraries: list[str | Path] = [*(link or []), self.directory / "libhip.so", "-ldl", "-pthread"]
         self.run(self.options.cxx, "-shared", "-o", output, objects, *libraries)
         return output
 

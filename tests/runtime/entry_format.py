@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import NoteSection
 
 START, END = b"CK-JIT-ENTRY-001", b"CK-JIT-ENTRY-END"
 
@@ -49,7 +50,7 @@ def problem_with_entry(path: Path) -> str:
     if trailer[48:80] != hashlib.sha256(body).digest() or int.from_bytes(trailer[80:88], "little") != len(body):
         return "other contents"
     section = ELFFile(io.BytesIO(body)).get_section_by_name(".note.gnu.build-id")
-    if section:
+    if isinstance(section, NoteSection):
         build_id = bytes.fromhex(next(section.iter_notes())["n_desc"])
     if trailer[88:108] != build_id.ljust(20, b"\0") or int.from_bytes(trailer[108:112], "little") != len(build_id):
         return "another build id"

@@ -323,6 +323,7 @@ def flips_in(section: str, count: int, *, full: bool = False) -> None:
         else:
             with entry.open("rb") as file:
                 header = ELFFile(file).get_section_by_name(section)
+                assert header
                 start, size = header["sh_offset"], header["sh_size"]
         return damaged(lab, with_flips(data, start, size, count), count)
 

@@ -58,8 +58,8 @@ class Lab:
     def start(self, *calls: str, fault: str = "", **extra: str) -> subprocess.Popen[str]:
         return toy.start(self.built.driver, self.built.library, self.env(fault, **extra), *calls)
 
-    def run(self, *calls: str, fault: str = "", timeout: float = 120, **extra: str) -> toy.Result:
-        return toy.finish(self.start(*calls, fault=fault, **extra), timeout)
+    def run(self, *calls: str, fault: str = "", **extra: str) -> toy.Result:
+        return toy.finish(self.start(*calls, fault=fault, **extra))
 
     def compiles(self) -> int:
         return toy.compiles(self.tmp)

@@ -42,6 +42,7 @@ def hip_library(objects: list[Path], tmp_path: Path) -> toy.ToyLibrary:
 def device_code(tmp_path: Path, cache: str) -> bytes:
     (entry,) = (tmp_path / cache).glob("*.so")
     section = ELFFile(io.BytesIO(entry.read_bytes())).get_section_by_name(".hip_fatbin")
+    assert section
     return bytes(section.data())
 
 
