@@ -91,6 +91,11 @@ FIXTURES = (
     Fixture("fwd_macros", "macros beside sites, code that the preprocessor leaves out"),
     Fixture("fwd_footer", "fmha_fwd as a footer over fmha_fwd_v2 and fmha_fwd_v3 in namespaces, other parameter names"),
     Fixture(
+        "fwd_long_chain",
+        "so many sites that build cuts the dispatcher into functions",
+        defines=("CALL=fmha_fwd", "HDIMS_TO=220"),
+    ),
+    Fixture(
         "two_api_files",
         "two API files in one library; the same trait in two directions",
         apis=("fmha_fwd_api.cpp", "fmha_batch_prefill_api.cpp"),

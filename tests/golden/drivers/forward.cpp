@@ -5,7 +5,11 @@
 
 template <typename Call>
 void call_all(const char *name, Call call) {
+#ifdef HDIMS_TO
+    for (int hdim = 0; hdim <= HDIMS_TO; ++hdim)
+#else
     for (int hdim : {32, 64, 96, 128, 256, 512})
+#endif
         for (const char *dtype : {"fp16", "bf16", "fp8"})
             for (bool group : {false, true})
                 for (bool mask : {false, true})
