@@ -38,6 +38,11 @@ class ApiFile:
     wrappers: list[Wrapper] = field(default_factory=list)
 
     @property
+    def own_wrappers(self) -> list[Wrapper]:
+        """The wrappers that stand in the file itself, not in a header."""
+        return [wrapper for wrapper in self.wrappers if wrapper.source.path == self.source.path]
+
+    @property
     def header_name(self) -> str:
         """The name of the generated header with the entry points."""
         return f"{includable(self.source.path.stem)}_ck_jit.h"
@@ -62,9 +67,8 @@ def rewrite_api(api: ApiFile, slots: dict[int, int], manifest_hash: str) -> list
         edits += _site_edits(api, resolved, slots)
     edits += _alias_edits(api)
     newline = api.source.newline()
-    for wrapper in api.wrappers:
-        if wrapper.source.path == api.source.path:
-            edits.append(Edit(wrapper.end, wrapper.end, newline + newline + wrapper.twin()))
+    for wrapper in api.own_wrappers:
+        edits.append(Edit(wrapper.end, wrapper.end, newline + newline + wrapper.twin()))
     place = include_place(api.source, api.start)
     head = [
         f'#include "{as_bytes(api.header_name)}"',

@@ -11,7 +11,7 @@ import functools
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from ck_post_build.declarations import (
     identifiers,
     introduced_name,
 )
+from ck_post_build.demangle import template_arguments
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import Flags
 from ck_post_build.source import read_text
@@ -110,6 +111,19 @@ class BlobIndex:
     instances: list[Instance] = field(default_factory=list)
     by_symbol: dict[str, Instance] = field(default_factory=dict)
     by_arguments: dict[tuple[str, tuple[str, ...]], Instance] = field(default_factory=dict)
+    _demangled: dict[frozenset[str], dict[tuple[str, tuple[str, ...]], Instance]] = field(default_factory=dict)
+
+    def by_demangled_arguments(self, templates: Collection[str]) -> dict[tuple[str, tuple[str, ...]], Instance]:
+        """Return `by_arguments` for some templates, with arguments as the demangler writes them."""
+        key = frozenset(templates)
+        if key not in self._demangled:
+            self._demangled[key] = {
+                (kernel.template, template_arguments(kernel.symbol, kernel.template.rpartition("::")[2])): instance
+                for instance in self.instances
+                for kernel in instance.kernels
+                if kernel.template in key
+            }
+        return self._demangled[key]
 
 
 def read_blobs(paths: Iterable[Path], flags: FlagSource) -> dict[str, BlobSource]:

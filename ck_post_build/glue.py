@@ -11,6 +11,7 @@ from ck_post_build.blob_index import KernelTemplate, Parameter
 from ck_post_build.cpp_text import by_reference, declare, parameter_names
 from ck_post_build.manifest import Manifest
 from ck_post_build.names import entry_point, includable
+from ck_post_build.overlay import Overlay
 from ck_post_build.resources import template_environment
 from ck_post_build.source import BYTE_ORDER_MARK, from_bytes
 from ck_post_build.wrappers import Wrapper
@@ -29,13 +30,30 @@ def manifest_source() -> str:
     return template_environment().get_template("ck_jit_manifest.cpp.j2").render()
 
 
-def entry_header(api: ApiFile, manifest: Manifest) -> str:
-    """Return the header with the entry points that `api` calls: one for each kernel template and each twin."""
+def entry_header(api: ApiFile, overlays: Sequence[Overlay], manifest: Manifest) -> str:
+    """Return the header with the entry points that `api` calls: one for each kernel template and each twin.
+
+    Those that the twins in a header need come from that header's own one.
+    """
+    elsewhere = {name for overlay in overlays for name in overlay.kernels}
     template = template_environment().get_template("entry_points.h.j2")
     return template.render(
         api_name=includable(api.source.path.name),
-        kernels=[_kernel(kernel, manifest) for kernel in _kernels(api, manifest)],
-        wrappers=[_wrapper(wrapper) for wrapper in api.wrappers if not wrapper.member_of],
+        includes=[overlay.entry_header_name for overlay in overlays],
+        kernels=[_kernel(kernel, manifest) for kernel in _kernels(api, manifest) if kernel.name not in elsewhere],
+        wrappers=[_wrapper(wrapper) for wrapper in api.own_wrappers if not wrapper.namespaces],
+    )
+
+
+def overlay_entry_header(overlay: Overlay, manifest: Manifest) -> str:
+    """Return the header with the entry points that the twins in a header call."""
+    template = template_environment().get_template("entry_points.h.j2")
+    names = overlay.kernels
+    return template.render(
+        api_name=includable(overlay.name),
+        includes=[],
+        kernels=[_kernel(kernel, manifest) for name, kernel in manifest.index.templates.items() if name in names],
+        wrappers=[],
     )
 
 
@@ -47,7 +65,7 @@ def entry_source(api: ApiFile, manifest: Manifest) -> str:
         for k in _direct(api, manifest)
     ]
     for wrapper in api.wrappers:
-        if wrapper.member_of:
+        if wrapper.member_of or wrapper.namespaces:
             continue
         first_use = {slot: name for name, slot in reversed(wrapper.uses)}
         slots = [(selection.name, first_use[number]) for number, selection in enumerate(wrapper.selections)]

@@ -204,7 +204,12 @@ def qualified_name(cursor: Cursor) -> str:
 
 
 def template_arguments(cursor: Cursor) -> tuple[str, ...] | None:
-    """Return the template arguments of a specialisation in canonical spelling; None if one is no type or integer."""
+    """Return the template arguments of a specialisation in canonical spelling.
+
+    None if one is neither type nor integer, and for member functions, whose arguments libclang does not tell.
+    """
+    if cursor.get_num_template_arguments() < 0:
+        return None
     result = []
     for number in range(cursor.get_num_template_arguments()):
         try:

@@ -16,13 +16,15 @@ from ck_post_build.api_rewriter import ApiFile
 from ck_post_build.sites import Block
 from ck_post_build.source import Edit
 
-# Measured with benchmarks/dispatcher: below about 30 sites a function the calls cost more than they save.
 SITES_IN_A_FUNCTION = 96
 _WORTH_A_FUNCTION = 16
 
 _LEAVES_OTHERWISE = re.compile(r"\b(?:goto|co_return|co_await|co_yield)\b")
 _OPEN = "if(const auto ck_jit_part = [&]() __attribute__((noinline)) -> ck_jit::Part<{}> {{ "
 _CLOSE = " return {}; }(); ck_jit_part) return ck_jit_part.result();"
+# A part of a function without a result says by a variable whether it came to its end.
+_OPEN_VOID = "{ bool ck_jit_left = true; [&]() __attribute__((noinline)) { "
+_CLOSE_VOID = " ck_jit_left = false; }(); if(ck_jit_left) return; }"
 
 
 def outlined_name(name: str) -> str:
@@ -55,10 +57,16 @@ def outline_edits(api: ApiFile) -> list[Edit]:
         ):
             continue
         if block.parent is not None and id(block) not in with_heavy_child:
-            edits.append(Edit(block.start + 1, block.start + 1, _OPEN.format(block.result)))
-            edits.append(Edit(block.end - 1, block.end - 1, _CLOSE))
+            before, behind = _brackets(block.result)
+            edits.append(Edit(block.start + 1, block.start + 1, before))
+            edits.append(Edit(block.end - 1, block.end - 1, behind))
         edits += _chain_cuts(block, weight)
     return edits
+
+
+def _brackets(result: str) -> tuple[str, str]:
+    """Return what stands before and behind a part of a function with this result type."""
+    return (_OPEN_VOID, _CLOSE_VOID) if result == "void" else (_OPEN.format(result), _CLOSE)
 
 
 def _chain_cuts(block: Block, weight: Callable[[int, int], int]) -> list[Edit]:
@@ -75,7 +83,8 @@ def _chain_cuts(block: Block, weight: Callable[[int, int], int]) -> list[Edit]:
                 break
             if last is None or weight(last, start) >= SITES_IN_A_FUNCTION:
                 if last is not None:
-                    edits.append(Edit(start, start, "{ " + _OPEN.format(block.result)))
-                    edits.append(Edit(end, end, _CLOSE + " }"))
+                    before, behind = _brackets(block.result)
+                    edits.append(Edit(start, start, "{ " + before))
+                    edits.append(Edit(end, end, behind + " }"))
                 last = start
     return edits

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ck_post_build.blob_index import BlobIndex, Instance
+from ck_post_build.demangle import template_arguments
 from ck_post_build.names import direction
 from ck_post_build.sites import Site
 from ck_post_build.source import SourceFile
@@ -76,20 +77,20 @@ def _of_kernel(site: Site, index: BlobIndex) -> ResolvedSite | tuple[str, tuple[
 
 
 def _of_wrapper(site: Site, index: BlobIndex, wrapper: Wrapper) -> ResolvedSite | tuple[str, tuple[str, ...]]:
-    if site.arguments is None:
-        return site.template, (site.symbol,)
+    arguments, lookup = site.arguments, index.by_arguments
+    if arguments is None:
+        arguments = template_arguments(site.symbol, wrapper.name.rpartition("::")[2])
+        lookup = index.by_demangled_arguments({template for template, _ in wrapper.uses})
     instances: list[Instance | None] = []
     symbols: set[str] = set()
     for number, selection in enumerate(wrapper.selections):
-        chosen = tuple(site.arguments[a] if isinstance(a, int) else a for a in selection.arguments)
-        if any(
-            isinstance(a, int) and a in wrapper.optional and site.arguments[a] == "void" for a in selection.arguments
-        ):
+        chosen = tuple(arguments[a] if isinstance(a, int) else a for a in selection.arguments)
+        if any(isinstance(a, int) and a in wrapper.optional and arguments[a] == "void" for a in selection.arguments):
             instances.append(None)
             continue
         instance: Instance | None = None
         for template in (template for template, slot in wrapper.uses if slot == number):
-            found = index.by_arguments.get((template, chosen))
+            found = lookup.get((template, chosen))
             if found is None or (instance is not None and found is not instance):
                 return template, chosen
             instance = found

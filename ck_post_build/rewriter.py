@@ -22,6 +22,7 @@ from ck_post_build.headers import combined_hash
 from ck_post_build.manifest import FlagSet, Manifest
 from ck_post_build.outline import outline_edits, outlined_name
 from ck_post_build.output import write_all
+from ck_post_build.overlay import find_overlays
 from ck_post_build.report import Entry, LeftOut, Report
 from ck_post_build.resolve import Unresolved, resolve_sites
 from ck_post_build.sites import find_sites
@@ -165,7 +166,15 @@ def _read_api(
 
 
 def _used_wrappers(names: set[str], wrappers: dict[str, Wrapper]) -> list[Wrapper]:
-    return sorted((wrappers[name] for name in names if name in wrappers), key=lambda wrapper: wrapper.start)
+    """Return the wrappers among `names` and those that these call, in the order in which they stand."""
+    pending = [name for name in names if name in wrappers]
+    used: dict[str, Wrapper] = {}
+    while pending:
+        name = pending.pop()
+        if name not in used:
+            used[name] = wrappers[name]
+            pending += wrappers[name].calls
+    return sorted(used.values(), key=lambda wrapper: (str(wrapper.source.path), wrapper.start))
 
 
 def _raise_unresolved(path: Path, unresolved: list[Unresolved]) -> None:
@@ -196,9 +205,12 @@ def _outputs(files: Sequence[ApiFile], index: BlobIndex, manifest: Manifest) -> 
         "ck_jit_manifest_embedded.h": manifest.header(),
         "ck_jit_manifest.cpp": glue.manifest_source(),
     }
+    overlays = find_overlays(files)
+    for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
+        texts[overlay.entry_header_name] = glue.overlay_entry_header(overlay, manifest)
     for file in files:
         stem = file.source.path.stem
-        texts[file.header_name] = glue.entry_header(file, manifest)
+        texts[file.header_name] = glue.entry_header(file, overlays[file.source.path], manifest)
         texts[f"{stem}_ck_jit.cpp"] = glue.entry_source(file, manifest)
     outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     for file in files:
@@ -206,8 +218,16 @@ def _outputs(files: Sequence[ApiFile], index: BlobIndex, manifest: Manifest) -> 
         outputs[file.source.path.name] = file.source.apply(edits).encode("latin-1")
         outlined = file.source.apply([*edits, *outline_edits(file)])
         outputs[outlined_name(file.source.path.name)] = outlined.encode("latin-1")
+    for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
+        outputs[overlay.name] = overlay.text().encode("latin-1")
     outputs[MANIFEST_RECORDS] = manifest.records()
     return outputs
+
+
+def _neighbours(file: ApiFile) -> list[str]:
+    """Return the flags with which a quoted include finds what stood beside the original, not beside the copy."""
+    directories = [file.source.path, *(wrapper.source.path for wrapper in file.wrappers)]
+    return [word for path in dict.fromkeys(p.absolute().parent for p in directories) for word in ("-iquote", str(path))]
 
 
 def _build_info(
@@ -218,7 +238,11 @@ def _build_info(
         symbols[instance.blob] += [kernel.symbol for kernel in instance.kernels]
     info = BuildInfo(
         apis=[
-            ApiInfo(f.source.path.name, f"{f.source.path.stem}_ck_jit.cpp", list(api_flags[f.source.path].arguments))
+            ApiInfo(
+                f.source.path.name,
+                f"{f.source.path.stem}_ck_jit.cpp",
+                [*_neighbours(f), *api_flags[f.source.path].arguments],
+            )
             for f in files
         ],
         blobs=[

@@ -99,7 +99,7 @@ class Site:
     Attributes:
         start, end: the range of the callee, ``fmha_fwd_<trait_, ck_tile::gfx9_t>``.
         template: the qualified name of the template that it specialises.
-        arguments: canonical template arguments; None when one is neither type nor integer.
+        arguments: canonical template arguments; None for a member function, or when one is neither type nor integer.
         symbol: the mangled name of the specialisation.
         called: whether a call follows; otherwise it is named, as for a function pointer.
         block: the innermost compound statement around it; None outside function bodies.
@@ -172,6 +172,7 @@ class _Finder:
         self.templates = templates
         self.names = names
         self.sites: dict[int, Site] = {}
+        self.others: set[int] = set()
         self.everywhere = False
         self._pending: list[tuple[Cursor, _Context]] = []
         self._template_names: dict[int, str] = {}
@@ -196,6 +197,8 @@ class _Finder:
 
     def _visit(self, cursor: Cursor, context: _Context) -> None:
         kind = cursor.kind
+        if self.everywhere and kind.is_declaration() and cursor.spelling in self.names:
+            self.others.add(cursor.location.offset)
         if kind == CursorKind.COMPOUND_STMT:
             block = Block(*libclang.offsets(cursor), context.block, context.result)
             self._push(libclang.children(cursor), replace(context, block=block))
@@ -249,10 +252,11 @@ class _Finder:
             return
         name = self._template_name(function)
         if name not in self.templates:
+            self.others.add(self._name_start(callee, *libclang.offsets(callee)))
             return
         start, end = libclang.offsets(callee)
         if callee.kind == CursorKind.MEMBER_REF_EXPR:
-            start = self._member_start(callee, start, end)
+            start = self._name_start(callee, start, end)
         self.sites[start] = Site(
             start,
             end,
@@ -273,8 +277,8 @@ class _Finder:
             name = self._template_names[template.hash] = libclang.qualified_name(template)
         return name
 
-    def _member_start(self, callee: Cursor, start: int, end: int) -> int:
-        """Return where the member's name starts in ``this->init<…>``."""
+    def _name_start(self, callee: Cursor, start: int, end: int) -> int:
+        """Return where the name itself starts in ``this->init<…>`` or ``ck::init``."""
         found = re.compile(rf"\b{re.escape(callee.spelling)}\b").search(self.source.text, start, end)
         return found.start() if found else start
 
@@ -308,7 +312,7 @@ def _unaccounted(
         offset = match.start()
         while position < len(ranges) and ranges[position][1] <= offset:
             position += 1
-        if position < len(ranges) and ranges[position][0] <= offset:
+        if offset in finder.others or (position < len(ranges) and ranges[position][0] <= offset):
             continue
         if any(start <= offset < end for start, end in templates):
             continue

@@ -60,6 +60,9 @@ class Wrapper:
         parameters: the function parameters.
         entry: the name of its twin.
         member_of: the class that it is a member of, or "".
+        scope_start: where the outermost class around it starts; its own start for a function that is no member.
+        namespaces: the named namespaces around it, outermost first.
+        calls: the wrappers that it calls.
         selections: one for each slot of the twin.
         uses: which template is reached with which selection.
         optional: the numbers of parameters that may be ``void`` ("no blob").
@@ -75,6 +78,9 @@ class Wrapper:
     parameters: tuple[Parameter, ...]
     entry: str
     member_of: str
+    scope_start: int
+    namespaces: tuple[str, ...]
+    calls: set[str] = field(default_factory=set)
     selections: list[Selection] = field(default_factory=list)
     uses: list[tuple[str, int]] = field(default_factory=list)
     optional: set[int] = field(default_factory=set)
@@ -83,9 +89,14 @@ class Wrapper:
     problem_offset: int = 0
 
     def twin(self) -> str:
-        """Return the source of the twin."""
+        """Return the source of the twin, indented like the wrapper."""
         shifted = [Edit(e.start - self.start, e.end - self.start, e.text) for e in self.edits]
-        return _Slice(self.source.text[self.start : self.end]).apply(shifted)
+        return self.indentation() + _Slice(self.source.text[self.start : self.end]).apply(shifted)
+
+    def indentation(self) -> str:
+        """Return the blanks in front of the wrapper."""
+        before = self.source.text[self.source.line_start(self.start) : self.start]
+        return before if not before.strip() else ""
 
 
 class _Slice(SourceFile):
@@ -175,7 +186,21 @@ class _Reader:
             ),
             entry=entry_point(cursor.spelling),
             member_of=libclang.qualified_name(parent) if is_member else "",
+            scope_start=start,
+            namespaces=(),
         )
+        self._scope(cursor)
+
+    def _scope(self, cursor: Cursor) -> None:
+        namespaces: list[str] = []
+        parent = cursor.semantic_parent
+        while parent is not None and parent.kind != CursorKind.TRANSLATION_UNIT:
+            if parent.kind == CursorKind.NAMESPACE:
+                namespaces.insert(0, parent.spelling)
+            else:
+                self.wrapper.scope_start = libclang.offsets(parent)[0]
+            parent = parent.semantic_parent
+        self.wrapper.namespaces = tuple(namespaces)
 
     def read(self) -> Wrapper | None:
         """Return the wrapper, or None when it reaches no kernel through its template parameters."""
@@ -274,6 +299,7 @@ class _Reader:
             slots = [self._slot(arguments, target)]
         else:
             slots = []
+            self.wrapper.calls.add(target)
             for number, selection in enumerate(inner.selections):
                 passed = tuple(arguments[a] if isinstance(a, int) else a for a in selection.arguments)
                 slots.append(self._slot(passed, None))
@@ -296,12 +322,16 @@ class _Reader:
             name_start += match.end()
         inner = self.wrappers.get(target)
         entry = inner.entry if inner else entry_point(target.rpartition("::")[2])
-        if open_paren is None:
+        if open_paren is not None:
+            separator = "" if self.source.text[open_paren.end()] == ")" else ", "
+            self.wrapper.edits.append(Edit(name_start, end, entry))
+            self.wrapper.edits.append(Edit(open_paren.end(), open_paren.end(), ", ".join(slots) + separator))
+        elif inner is None:
+            before = self.source.text[self.wrapper.start : name_start].rstrip()
+            start = self.wrapper.start + len(before) - 1 if before.endswith("&") else name_start
+            self.wrapper.edits.append(Edit(start, end, f"{entry}_pointer({slots[0]})"))
+        else:
             self._fail(f"{target} is named without being called", start)
-            return
-        separator = "" if self.source.text[open_paren.end()] == ")" else ", "
-        self.wrapper.edits.append(Edit(name_start, end, entry))
-        self.wrapper.edits.append(Edit(open_paren.end(), open_paren.end(), ", ".join(slots) + separator))
 
     def _slot(self, arguments: tuple[Argument, ...], target: str | None) -> int:
         """Return the number of the selection with `arguments`, a new one if need be, and note `target` as its use."""
@@ -391,7 +421,8 @@ class _Reader:
         failed = "" if wrapper.result == "void" else f" ck_jit::failed<{wrapper.result}>()"
         newline = self.source.newline()
         lines = [f"if(!ck_jit::ready({names}))", f"    return{failed};", *copies]
-        wrapper.edits.append(Edit(body_start, body_start, "".join(f"{newline}    {line}" for line in lines)))
+        indented = "".join(f"{newline}{wrapper.indentation()}    {line}" for line in lines)
+        wrapper.edits.append(Edit(body_start, body_start, indented))
 
     def _is_in_header(self) -> bool:
         return not libclang.is_in_main_file(self.cursor)

@@ -1,0 +1,59 @@
+"""Template arguments out of mangled names, for the specialisations whose arguments libclang does not give: member functions."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+from ck_post_build.errors import CkPostBuildError
+
+_OPENING = "<([{"
+_CLOSING = ">)]}"
+
+
+@functools.cache
+def _libraries() -> tuple[ctypes.CDLL, ctypes.CDLL]:
+    try:
+        runtime = ctypes.CDLL("libstdc++.so.6")
+    except OSError as error:
+        raise CkPostBuildError(f"cannot load the C++ library, which demangles names: {error}") from error
+    runtime.__cxa_demangle.restype = ctypes.c_void_p
+    c_library = ctypes.CDLL(None)
+    c_library.free.argtypes = [ctypes.c_void_p]
+    return runtime, c_library
+
+
+def demangle(symbol: str) -> str:
+    """Return the C++ name of `symbol`. Raises ValueError when it is no mangled name."""
+    runtime, c_library = _libraries()
+    status = ctypes.c_int()
+    pointer = runtime.__cxa_demangle(symbol.encode(), None, None, ctypes.byref(status))
+    if not pointer:
+        raise ValueError(f"{symbol} is no mangled name")
+    try:
+        return ctypes.string_at(pointer).decode()
+    finally:
+        c_library.free(pointer)
+
+
+def template_arguments(symbol: str, name: str) -> tuple[str, ...]:
+    """Return the template arguments of the function called `name` (unqualified) in the mangled name `symbol`.
+
+    Two symbols have equal arguments exactly if the strings are equal, since one demangler writes both.
+    """
+    text = demangle(symbol)
+    start = text.index(f"{name}<") + len(name)
+    pieces: list[str] = []
+    depth, piece_start = 0, start + 1
+    for position in range(start, len(text)):
+        character = text[position]
+        if character in _OPENING:
+            depth += 1
+        elif character in _CLOSING:
+            depth -= 1
+        if (character == "," and depth == 1) or depth == 0:
+            pieces.append(text[piece_start:position].strip())
+            piece_start = position + 1
+        if depth == 0:
+            break
+    return tuple(pieces)
