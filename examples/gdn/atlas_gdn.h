@@ -53,7 +53,7 @@ ATLAS_GDN_API void atlas_gdn_load(void);
  *   qkv           bf16 [T, conv_dim], rows [Q nk*kd | K nk*kd | V nv*vd], 16-byte aligned; read
  *   gate_beta     fp32 [T, gb_stride], rows [alpha nv | beta nv], alpha linear and in (0, 1]; read
  *   output        bf16 [T, nv*vd], contiguous, 16-byte aligned; written, must not overlap an input
- *   h_state       fp32 [nv, kd, vd], contiguous, 16-byte aligned; the initial state, replaced by the final one
+ *   h_state       fp32 [nv, kd, vd], contiguous, 16-byte aligned; the initial state, then the final one
  *   scale         factor of the output
  *   total_seqlen  T, at least 1
  *   nk, nv        key and value heads, nv a multiple of nk
@@ -63,19 +63,22 @@ ATLAS_GDN_API void atlas_gdn_load(void);
  *   num_seqs      1
  *   stream        a cudaStream_t; the buffers belong to its device
  *
- * Everything is ordered on the stream and the host never waits. The first call on a stream with a given nv also
- * allocates scratch (about 45 MB) that is kept until the process ends: a CUDA graph may hold its addresses. So before
- * a capture make one call on the capturing stream. A graph owns the scratch of the stream it was captured on: replay
- * it in order with other work of that stream. Calls may come from any thread and for any device.
+ * Everything is ordered on the stream and the host never waits. The first call on a stream with a given nv
+ * also allocates scratch (about 45 MB), kept until the process ends: a CUDA graph may hold its addresses.
+ * So before a capture make one call on the capturing stream. A graph uses the scratch of the stream it was
+ * captured on: replay it in order with other work of that stream. Calls may come from any thread and for any
+ * device.
  *
  * The same arguments on the same device give the same bits.
  */
 ATLAS_GDN_API int atlas_gdn_prefill_packed_managed(void *qkv, void *gate_beta, void *output, void *h_state,
-                                                   float scale, int total_seqlen, int nk, int nv, int kd, int vd,
-                                                   int conv_dim, int gb_stride, int num_seqs, void *stream);
+                                                   float scale, int total_seqlen, int nk, int nv, int kd,
+                                                   int vd, int conv_dim, int gb_stride, int num_seqs,
+                                                   void *stream);
 
-/* How many segments of a long sequence may be worked on side by side: 0 lets the library choose (the default), 1 is
- * one after the other, more is an upper bound. For tests and timings; it holds for the whole process. */
+/* How many segments of a long sequence may be worked on side by side: 0 lets the library choose (the
+ * default), 1 is one after the other, more is an upper bound. For tests and timings; it holds for the whole
+ * process. */
 ATLAS_GDN_API int atlas_gdn_limit_slots(int slots);
 
 #ifdef __cplusplus

@@ -145,7 +145,7 @@ class ScalarLibrary:
 
 
 def reference_loop(buffers: Buffers) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the same as `ScalarLibrary.reference` from PyTorch's operators, some milliseconds a token."""
+    """Return the same as `ScalarLibrary.reference` from PyTorch's operators: slow, and written independently."""
     q, k, v, alpha, beta = (x.double() for x in buffers.split())
     group = buffers.case.nv // buffers.case.nk
     q, k = (x.repeat_interleave(group, dim=1) for x in (q, k))

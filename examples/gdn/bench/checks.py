@@ -95,8 +95,8 @@ class Checks:
         same = all(torch.equal(a, runs[0][0]) and torch.equal(b, runs[0][1]) for a, b in runs[1:])
         return {"check": f"{case.name}: four runs, same bits", "ok": same}
 
-    def streams(self, case: Case, threads: int, rounds: int = 20) -> Row:
-        """Different inputs on several streams from several threads at once: as if each had been alone."""
+    def threads(self, case: Case, threads: int, shared: torch.cuda.Stream | None = None, rounds: int = 20) -> Row:
+        """Different inputs from several threads at once, on a stream each or on one: as if each had been alone."""
         work = [Buffers(case, 10 + i) for i in range(threads)]
         expected = []
         for buffers in work:
@@ -106,7 +106,7 @@ class Checks:
         wrong: list[int] = []
 
         def run(index: int) -> None:
-            stream = torch.cuda.Stream()
+            stream = shared or torch.cuda.Stream()
             with torch.cuda.stream(stream):
                 for _ in range(rounds):
                     work[index].poison()
@@ -121,7 +121,8 @@ class Checks:
             thread.start()
         for thread in all_threads:
             thread.join()
-        return {"check": f"{case.name}: {threads} streams at once, {rounds} rounds", "ok": not wrong}
+        where = "one stream" if shared else "a stream each"
+        return {"check": f"{case.name}: {threads} threads at once, {where}, {rounds} rounds", "ok": not wrong}
 
     def graph(self, case: Case) -> Row:
         """Captured after a warm-up call, replayed on new inputs: the same bits as an eager call."""
@@ -195,9 +196,10 @@ class Checks:
         yield from self.chunked()
         for case in (Case(1000, state=True), Case(16384, state=True), Case(16384, slots=1)):
             yield self.deterministic(case)
-        yield self.streams(Case(1000, state=True), 2)
-        yield self.streams(Case(8192, state=True), 2)
-        yield self.streams(Case(2048, 16, 16), 6)
+        yield self.threads(Case(1000, state=True), 2)
+        yield self.threads(Case(8192, state=True), 2)
+        yield self.threads(Case(2048, 16, 16), 6)
+        yield self.threads(Case(4096, state=True), 4, torch.cuda.Stream())
         for case in (Case(1000, state=True), Case(8192, state=True, pad=2)):
             yield self.graph(case)
         yield self.capture_without_warm_up()

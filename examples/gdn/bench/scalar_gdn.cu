@@ -1,6 +1,7 @@
-// The recurrence token by token, without tensor cores. Not part of the library: in fp32 it is the scalar baseline of
-// docs/gdn.md, in double the reference that results are compared with. Four neighbouring threads own one column of the
-// state, every fourth row each, in registers; a block owns 32 columns of one head and shares q, k and v of 16 tokens.
+// The recurrence token by token, without tensor cores. Not part of the library: in fp32 it is the scalar
+// baseline of docs/gdn.md, in double the reference that results are compared with. Four neighbouring threads
+// own one column of the state, every fourth row each, in registers; a block owns 32 columns of one head and
+// shares q, k and v of 16 tokens.
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
@@ -37,7 +38,8 @@ template <class Real> struct Stage {
             q[t][thread] = __bfloat162float(row[key_head * kDim + thread]);
             k[t][thread] = __bfloat162float(row[(a.nk + key_head) * kDim + thread]);
             if (thread < kColumns)
-                v[t][thread] = __bfloat162float(row[(2 * a.nk + head) * kDim + blockIdx.y * kColumns + thread]);
+                v[t][thread] =
+                    __bfloat162float(row[(2 * a.nk + head) * kDim + blockIdx.y * kColumns + thread]);
         }
         if (thread < count) {
             const float *row = a.gate_beta + size_t(start + thread) * a.gb_stride + head;
@@ -84,8 +86,8 @@ template <class Real, class Output> __global__ void __launch_bounds__(kThreads) 
 
 int launch(void (*kernel)(Arguments), Arguments a, void *stream) {
     void *arguments[] = {&a};
-    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(a.nv, kDim / kColumns), dim3(kThreads),
-                            arguments, 0, static_cast<cudaStream_t>(stream));
+    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(a.nv, kDim / kColumns),
+                            dim3(kThreads), arguments, 0, static_cast<cudaStream_t>(stream));
 }
 
 } // namespace
@@ -93,17 +95,35 @@ int launch(void (*kernel)(Arguments), Arguments a, void *stream) {
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 // bf16 outputs, fp32 state.
-EXPORT int scalar_gdn_prefill(const void *qkv, const void *gate_beta, void *output, void *h_state, float scale,
-                              int tokens, int nk, int nv, int conv_dim, int gb_stride, void *stream) {
-    const Arguments a{static_cast<const __nv_bfloat16 *>(qkv), static_cast<const float *>(gate_beta), output, h_state,
-                      scale, tokens, nk, nv, conv_dim, gb_stride};
+EXPORT int scalar_gdn_prefill(const void *qkv, const void *gate_beta, void *output, void *h_state,
+                              float scale, int tokens, int nk, int nv, int conv_dim, int gb_stride,
+                              void *stream) {
+    const Arguments a{static_cast<const __nv_bfloat16 *>(qkv),
+                      static_cast<const float *>(gate_beta),
+                      output,
+                      h_state,
+                      scale,
+                      tokens,
+                      nk,
+                      nv,
+                      conv_dim,
+                      gb_stride};
     return launch(scalar_gdn<float, __nv_bfloat16>, a, stream);
 }
 
 // The same with outputs and state in double.
-EXPORT int reference_gdn_prefill(const void *qkv, const void *gate_beta, void *output, void *h_state, float scale,
-                                 int tokens, int nk, int nv, int conv_dim, int gb_stride, void *stream) {
-    const Arguments a{static_cast<const __nv_bfloat16 *>(qkv), static_cast<const float *>(gate_beta), output, h_state,
-                      scale, tokens, nk, nv, conv_dim, gb_stride};
+EXPORT int reference_gdn_prefill(const void *qkv, const void *gate_beta, void *output, void *h_state,
+                                 float scale, int tokens, int nk, int nv, int conv_dim, int gb_stride,
+                                 void *stream) {
+    const Arguments a{static_cast<const __nv_bfloat16 *>(qkv),
+                      static_cast<const float *>(gate_beta),
+                      output,
+                      h_state,
+                      scale,
+                      tokens,
+                      nk,
+                      nv,
+                      conv_dim,
+                      gb_stride};
     return launch(scalar_gdn<double, double>, a, stream);
 }

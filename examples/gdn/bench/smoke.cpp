@@ -117,8 +117,8 @@ int main(int, char **argv) {
     cudaStream_t stream;
     check(cudaStreamCreate(&stream));
     gdn::limit_slots(std::atoi(argv[4]));
-    gdn::prefill(qkv, gate_beta, output, state, p.scale, p.tokens, p.nk, p.nv, kDim, kDim, p.conv_dim, p.gb_stride,
-                 1, stream);
+    gdn::prefill(qkv, gate_beta, output, state, p.scale, p.tokens, p.nk, p.nv, kDim, kDim, p.conv_dim,
+                 p.gb_stride, 1, stream);
     check(cudaStreamSynchronize(stream));
 
     std::vector<unsigned short> raw(size_t(p.tokens) * p.nv * kDim);

@@ -1,5 +1,5 @@
-// The C ABI: checks arguments, picks the split, enqueues the launches. Compiled by the host compiler with debug
-// information, so that ck-post-build can compare its signatures with the header.
+// The C ABI: checks arguments, picks the split, enqueues the launches. Compiled by the host compiler with
+// debug information, so that ck-post-build can compare its signatures with the header.
 #include "../atlas_gdn.h"
 
 #include <atomic>
@@ -30,7 +30,8 @@ struct Call {
     cudaStream_t stream;
 };
 
-// The first bad argument in the order of the signature, except that sizes come before what is computed from them.
+// The first bad argument in the order of the signature, except that sizes come before what is computed from
+// them.
 int check(const Call &c) {
     if (!good_pointer(c.qkv, 16))
         return ATLAS_GDN_BAD_QKV;
@@ -88,7 +89,8 @@ UnitList first_pass(const Split &split, const Scratch &scratch, int tokens) {
         list.unit[list.count++] = Unit{0, tokens, 0, false};
         return list;
     }
-    list.unit[list.count++] = Unit{0, split.first * kChunk, 0, false}; // the longest first: blocks start in order
+    // The longest first: blocks start in order.
+    list.unit[list.count++] = Unit{0, split.first * kChunk, 0, false};
     for (const bool transition : {false, true})
         for (int i = 0; i < split.slots - 1; ++i)
             list.unit[list.count++] = Unit{(split.first + i * split.middle) * kChunk, split.middle * kChunk,

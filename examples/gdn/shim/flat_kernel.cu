@@ -15,10 +15,10 @@
 namespace atlas_gdn {
 namespace {
 
-// The library's own scheduler reads segment borders from a device array and pairs each segment with one state and
-// one set of values. This one takes the list of units by value: nothing to write on the stream, segments may repeat
-// (U and F of the same tokens), and a transition asks for a value head that does not exist, which the copy engine
-// fills with zeros.
+// The library's own scheduler reads segment borders from a device array and pairs each segment with one state
+// and one set of values. This one takes the list of units by value: nothing to write on the stream, segments
+// may repeat (U and F of the same tokens), and a transition asks for a value head that does not exist, which
+// the copy engine fills with zeros.
 struct UnitScheduler {
     struct Params {
         UnitList units;
@@ -48,8 +48,8 @@ struct UnitScheduler {
         const Unit &unit = params.units.unit[blockIdx.x / params.nv];
         const int head = blockIdx.x % params.nv;
         const bool again = std::exchange(done_, true);
-        return Work{again ? -1 : unit.state, unit.token, unit.length, head / params.group, head,
-                    unit.transition ? params.nv : head};
+        return Work{again ? -1 : unit.state, unit.token, unit.length,
+                    head / params.group,     head,       unit.transition ? params.nv : head};
     }
 
     bool done_ = false;
@@ -57,14 +57,19 @@ struct UnitScheduler {
 
 using Tag = flat::kernel::Tag;
 template <Tag tag, class Value> using Option = flat::kernel::Option<tag, Value>;
-using Options = std::tuple<Option<Tag::kIsDeltaRule, cute::true_type>, Option<Tag::kIsGVA, cute::true_type>,
-                           Option<Tag::kNeedsBeta, cute::true_type>, Option<Tag::kNeedsAlpha, cute::true_type>,
-                           Option<Tag::kInitStateFromInput, cute::true_type>>;
+// One stage for V: the kernel releases the stage after the one it has read. With the usual two, an arrival
+// can come while the loading thread still waits for the one before; two arrivals then look like none, and the
+// kernel would hang (compute-sanitizer's synccheck reports the missing wait). With one stage, the next stage
+// is the same one.
+using Options =
+    std::tuple<Option<Tag::kIsDeltaRule, cute::true_type>, Option<Tag::kIsGVA, cute::true_type>,
+               Option<Tag::kNeedsBeta, cute::true_type>, Option<Tag::kNeedsAlpha, cute::true_type>,
+               Option<Tag::kInitStateFromInput, cute::true_type>, Option<Tag::kStagesV, cute::Int<1>>>;
 using Element = cutlass::bfloat16_t;
 using Stride = cute::tuple<int64_t, cute::_1, int32_t>; // token, element, head
 using Mainloop = flat::collective::FlatMainloopTmaWarpSpecializedDeltaRule<
-    Element, float, float, cute::Shape<cute::Int<kChunk>, cute::Int<kChunk>, cute::_128>, Stride, Stride, Stride,
-    Stride, Options>;
+    Element, float, float, cute::Shape<cute::Int<kChunk>, cute::Int<kChunk>, cute::_128>, Stride, Stride,
+    Stride, Stride, Options>;
 using Kernel = flat::kernel::FlatKernelTmaWarpSpecializedDeltaRule<Mainloop, UnitScheduler, Options>;
 
 constexpr int kHeadSize = 128;
@@ -107,18 +112,20 @@ cudaError_t prepare_flat() {
                                 Kernel::SharedStorageSize);
 }
 
-cudaError_t launch_flat(const Sequence &sequence, const UnitList &units, const float *states_in, float *states_out,
-                        cudaStream_t stream) {
+cudaError_t launch_flat(const Sequence &sequence, const UnitList &units, const float *states_in,
+                        float *states_out, cudaStream_t stream) {
     const auto problem = problem_of(sequence, units);
     const UnitScheduler::Params scheduler{units, sequence.nv, sequence.nv / sequence.nk};
-    // No workspace: it would hold the store descriptors of partial chunks inside a sequence, and there are none.
+    // No workspace: it would hold the store descriptors of partial chunks inside a sequence, and there are
+    // none.
     Kernel::Params params{
         problem,
         Mainloop::to_underlying_arguments(problem, arguments_of(sequence, states_in, states_out), nullptr),
         scheduler};
     void *launch_arguments[] = {&params};
     return cudaLaunchKernel(reinterpret_cast<const void *>(cutlass::device_kernel<Kernel>), scheduler.grid(),
-                            dim3(Kernel::MaxThreadsPerBlock), launch_arguments, Kernel::SharedStorageSize, stream);
+                            dim3(Kernel::MaxThreadsPerBlock), launch_arguments, Kernel::SharedStorageSize,
+                            stream);
 }
 
 } // namespace atlas_gdn

@@ -29,8 +29,8 @@ struct Sequence {
 };
 
 // States are [slot][nv][v][k]: the kernel keeps the key index contiguous.
-cudaError_t launch_flat(const Sequence &sequence, const UnitList &units, const float *states_in, float *states_out,
-                        cudaStream_t stream);
+cudaError_t launch_flat(const Sequence &sequence, const UnitList &units, const float *states_in,
+                        float *states_out, cudaStream_t stream);
 
 // Loads the kernel onto the current device and lets it use the shared memory it needs.
 cudaError_t prepare_flat();

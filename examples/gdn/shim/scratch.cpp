@@ -18,8 +18,9 @@ ScratchError allocate(Scratch &scratch, cudaStream_t stream) {
     float *base = nullptr;
     {
         const RelaxedCapture relaxed;
-        if (cudaMalloc(reinterpret_cast<void **>(&base), (2 * pass_one + pass_two) * sizeof(float)) != cudaSuccess) {
-            cudaGetLastError(); // a failed allocation is not sticky; do not leave it for the next launch to find
+        if (cudaMalloc(reinterpret_cast<void **>(&base), (2 * pass_one + pass_two) * sizeof(float)) !=
+            cudaSuccess) {
+            cudaGetLastError(); // the status reports it; the next launch should not find it again
             return ScratchError::memory;
         }
     }

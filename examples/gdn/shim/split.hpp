@@ -1,14 +1,15 @@
 // How one sequence is cut so that more than nv multiprocessors work on it.
 //
-// The rule is affine in the state: the final state of a segment is F S + U, where U is its final state from a zero
-// state and F, the product of its transitions, is its final state from the identity with all values zero. So:
+// The rule is affine in the state: the final state of a segment is F S + U, where U is its final state from a
+// zero state and F, the product of its transitions, is its final state from the identity with all values
+// zero. So:
 //
-//   pass 1   the first segment from the true state, which gives its outputs for good; for each middle segment U and F
+//   pass 1   the first segment from its true state, which gives its outputs; U and F of each middle one
 //   scan     S of each next segment from the one before: one small matrix product a segment
 //   pass 2   middle segments and the last one, each from its own S, for the outputs
 //
-// With room for `slots` segments at once, lengths 2m, m (slots - 1 times) and m make pass 1 take 2m and pass 2 take m:
-// 3m in all instead of (slots + 2)m.
+// With room for `slots` segments at once, lengths 2m, m (slots - 1 times) and m make pass 1 take 2m and pass
+// 2 take m: 3m in all instead of (slots + 2)m.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +27,9 @@ struct Split {
     int last = 0;
 };
 
-// What the launches take, in tenths of the time of a chunk. Measured on an H200 (docs/gdn.md): the second launch costs
-// about two chunks, and each middle segment about three, for its states and its step of the scan.
+// What the launches take, in tenths of the time of a chunk. Measured on an H200 (docs/gdn.md): the second
+// launch costs about two chunks, and each middle segment about three, for its states and its step of the
+// scan.
 inline int cost(const Split &split) {
     if (split.slots == 1)
         return 10 * split.first;

@@ -43,8 +43,8 @@ __global__ void fill_kernel(float *states, int nv, int zeros) {
         state[i] = slot > zeros && i / kDim == i % kDim ? 1.f : 0.f;
 }
 
-// Multiplies the thread's rows by one transition. Its loads do not depend on the rows, so the next eight are on their
-// way while these eight are used.
+// Multiplies the thread's rows by one transition. Its loads do not depend on the rows, so the next eight are
+// on their way while these eight are used.
 __device__ void apply(const float4 *transition, const float (*rows)[kDim], float4 *sum) {
     float4 factor[2][kAhead];
 #pragma unroll
@@ -66,10 +66,11 @@ __device__ void apply(const float4 *transition, const float (*rows)[kDim], float
     }
 }
 
-// Rows of S^T do not mix, so a warp carries its rows through the whole chain without waiting for another. A thread owns
-// four columns of them.
-__global__ void __launch_bounds__(kScanThreads) scan_kernel(const float *direct, const float *locals,
-                                                            const float *transitions, float *next, int middles) {
+// Rows of S^T do not mix, so a warp carries its rows through the whole chain without waiting for another. A
+// thread owns four columns of them.
+__global__ void __launch_bounds__(kScanThreads)
+    scan_kernel(const float *direct, const float *locals, const float *transitions, float *next,
+                int middles) {
     __shared__ alignas(16) float rows[kScanRows][kDim];
     const int column = threadIdx.x % kVectors, row = threadIdx.x / kVectors * kRowsPerThread;
     const size_t slot = size_t{gridDim.x} * kStateFloats / 4; // in float4, like every offset here
@@ -101,7 +102,8 @@ __global__ void __launch_bounds__(kScanThreads) scan_kernel(const float *direct,
 } // namespace
 
 cudaError_t transpose_states(const float *in, float *out, int count, cudaStream_t stream) {
-    return launch(transpose_kernel, dim3(kDim / kTile, kDim / kTile, count), dim3(kTile, kTileRows), stream, in, out);
+    return launch(transpose_kernel, dim3(kDim / kTile, kDim / kTile, count), dim3(kTile, kTileRows), stream,
+                  in, out);
 }
 
 cudaError_t fill_start_states(float *states, int nv, int zeros, int identities, cudaStream_t stream) {
@@ -110,10 +112,10 @@ cudaError_t fill_start_states(float *states, int nv, int zeros, int identities, 
     return launch(fill_kernel, dim3((zeros + identities) * nv), dim3(256), stream, states, nv, zeros);
 }
 
-cudaError_t scan_states(const float *direct, const float *locals, const float *transitions, float *next, int nv,
-                        int middles, cudaStream_t stream) {
-    return launch(scan_kernel, dim3(nv, kDim / kScanRows), dim3(kScanThreads), stream, direct, locals, transitions, next,
-                  middles);
+cudaError_t scan_states(const float *direct, const float *locals, const float *transitions, float *next,
+                        int nv, int middles, cudaStream_t stream) {
+    return launch(scan_kernel, dim3(nv, kDim / kScanRows), dim3(kScanThreads), stream, direct, locals,
+                  transitions, next, middles);
 }
 
 } // namespace atlas_gdn

@@ -9,7 +9,7 @@ enum standin_status {
     STANDIN_OK = 0,
     STANDIN_NO_DEVICE = 3,
     STANDIN_LOST = 7,
-    STANDIN_NEGATIVE = -2
+    STANDIN_NEGATIVE = -2,
 };
 
 typedef struct {
