@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ck_post_build.blob_index import Instance
 from ck_post_build.declarations import identifiers
@@ -41,6 +42,11 @@ class ApiFile:
     def own_wrappers(self) -> list[Wrapper]:
         """The wrappers that stand in the file itself, not in a header."""
         return [wrapper for wrapper in self.wrappers if wrapper.source.path == self.source.path]
+
+    @property
+    def entry_source_name(self) -> str:
+        """The name of the generated source with the entry points by blob name."""
+        return Path(self.header_name).with_suffix(".cpp").name
 
     @property
     def header_name(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ from ck_post_build.toolchain import Toolchain, find_toolchain
 
 LIBRARY_FILE = "ck_post_build_library"
 _STAMP = "ck_post_build.stamp"
+_RUNTIME = "ck_jit_runtime.cpp"
 _SOURCES = frozenset({".cpp", ".cc", ".cxx", ".hip", ".cu", ".c"})
 _HOST = ("-x", "hip", "--cuda-host-only")
 # The dispatcher is one huge chain of conditions: -O1 removes them as well as -O3 does, in a fraction of the time.
@@ -41,6 +44,7 @@ class BuildRequest:
         host_objects: more objects, archives and host sources of the library.
         link_flags: passed to the link as they are.
         jobs: compiles at once; None: ninja's choice.
+        depfile: where to write, for make or ninja, what the library depends on.
     """
 
     api: Sequence[Path]
@@ -51,6 +55,7 @@ class BuildRequest:
     host_objects: Sequence[Path] = ()
     link_flags: Sequence[str] = field(default_factory=tuple)
     jobs: int | None = None
+    depfile: Path | None = None
 
 
 def build(request: BuildRequest, *, verbose: bool = False, progress: Progress = lambda message: None) -> Path:
@@ -68,16 +73,44 @@ def build(request: BuildRequest, *, verbose: bool = False, progress: Progress = 
             raise CkPostBuildError("this host object does not exist", file=path)
     toolchain = find_toolchain()
     hipcc = toolchain.require_hipcc()
-    stamp = _stamp(request, toolchain)
-    if _read(request.output / _STAMP) != stamp:
+    if _read(request.output / _STAMP) != _stamp(request, toolchain):
         rewrite(request.api, request.blob_dirs, request.output, request.flags, toolchain=toolchain, progress=progress)
-        write_all(request.output, {_STAMP: stamp})
+        # Again: only now is it known which headers there are.
+        write_all(request.output, {_STAMP: _stamp(request, toolchain)})
     info = read_build_info(request.output)
     graph = write_graph(_graph(request, info, hipcc))
-    files = {"build.ninja": graph.encode("utf-8", "surrogateescape"), LIBRARY_FILE: request.library.encode()}
+    files = {
+        "build.ninja": graph.encode("utf-8", "surrogateescape"),
+        LIBRARY_FILE: request.library.encode(),
+        _RUNTIME: _runtime_unit(),
+    }
     write_all(request.output, files)
     _run_ninja(request, verbose)
+    if request.depfile is not None:
+        write_all(request.depfile.parent, {request.depfile.name: _dependencies(request, hipcc)})
     return request.output / request.library
+
+
+def _dependencies(request: BuildRequest, hipcc: Path) -> bytes:
+    """Return a depfile: what was read, and the blob directories, whose time stamps tell of new and removed blobs."""
+    paths = [*request.api, *request.blob_dirs, *list_blob_files(request.api, request.blob_dirs), *request.host_objects]
+    paths += [header for place in _header_places(request) for header in header_files(place)]
+    paths += [hipcc, *_tool_files(), *resource_dir("ck_jit_runtime").iterdir()]
+    # What the compiler saw of all else, as ninja noted it.
+    noted = subprocess.run([*_ninja(request), "-t", "deps"], stdout=subprocess.PIPE, check=True).stdout
+    output = request.output.absolute()
+    for line in os.fsdecode(noted).splitlines():
+        if line.startswith("    "):
+            path = output / line.strip()
+            if not path.is_relative_to(output):
+                paths.append(path)
+    names = dict.fromkeys(str(path.absolute()) for path in paths)
+    escaped = [
+        re.sub(r"([ #\\])", r"\\\1", name).replace("$", "$$") for name in (str(output / request.library), *names)
+    ]
+    return (escaped[0] + ":" + "".join(f" \\\n  {name}" for name in escaped[1:]) + "\n").encode(
+        "utf-8", "surrogateescape"
+    )
 
 
 def _stamp(request: BuildRequest, toolchain: Toolchain) -> bytes:
@@ -85,16 +118,27 @@ def _stamp(request: BuildRequest, toolchain: Toolchain) -> bytes:
     digest = hashlib.sha256(repr((toolchain, _tool_state())).encode())
     for path in [*request.api, *list_blob_files(request.api, request.blob_dirs)]:
         digest.update(_state(path))
-        digest.update(repr(request.flags.of(path)).encode())
+        digest.update(_flags_state(request.flags, path))
     for place in _header_places(request):
         for header in header_files(place):
             digest.update(_state(header))
     return digest.hexdigest().encode()
 
 
+def _flags_state(flags: FlagSource, path: Path) -> bytes:
+    """Return what stands for the flags of a file, which need not have any when it is no blob."""
+    try:
+        return repr(flags.of(path)).encode("utf-8", "surrogateescape")
+    except CkPostBuildError:
+        return b"none"
+
+
+def _tool_files() -> list[Path]:
+    return sorted([*Path(__file__).parent.glob("*.py"), *resource_dir("templates").glob("*.j2")])
+
+
 def _tool_state() -> list[bytes]:
-    package = Path(__file__).parent
-    return [_state(path) for path in sorted([*package.glob("*.py"), *resource_dir("templates").glob("*.j2")])]
+    return [_state(path) for path in _tool_files()]
 
 
 def _header_places(request: BuildRequest) -> list[Path]:
@@ -117,6 +161,12 @@ def _read(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
+def _runtime_unit() -> bytes:
+    """Return one translation unit of all runtime sources: they share their headers, which are most of the work."""
+    names = sorted(path.name for path in resource_dir("ck_jit_runtime").glob("*.cpp"))
+    return "".join(f'#include "{name}"\n' for name in names).encode()
+
+
 def _graph(request: BuildRequest, info: BuildInfo, hipcc: Path) -> Graph:
     runtime = resource_dir("ck_jit_runtime")
     arch = [f"--offload-arch={info.arches[0]}"] if info.arches else []
@@ -126,10 +176,9 @@ def _graph(request: BuildRequest, info: BuildInfo, hipcc: Path) -> Graph:
     for api in info.apis:
         host = (*_HOST, *api.flags, *common, _DISPATCHER_OPTIMISATION)
         sources.append(Source(outlined_name(api.name), api.name, host))
-        sources.append(Source(api.entry_source, api.entry_source, host))
     sources.append(Source("ck_jit_manifest.cpp", "ck_jit_manifest.cpp", (*_HOST, *api_flags, *common)))
     plain = ("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", f"-I{runtime}")
-    sources += [Source(str(path), f"runtime_{path.name}", plain) for path in sorted(runtime.glob("*.cpp"))]
+    sources.append(Source(_RUNTIME, _RUNTIME, plain))
     objects = []
     for number, path in enumerate(request.host_objects):
         if path.suffix in _SOURCES:
@@ -140,8 +189,12 @@ def _graph(request: BuildRequest, info: BuildInfo, hipcc: Path) -> Graph:
     return Graph(hipcc, request.library, sources, objects, tuple(request.link_flags))
 
 
+def _ninja(request: BuildRequest) -> list[str]:
+    return [str(Path(ninja.BIN_DIR) / "ninja"), "-C", str(request.output)]
+
+
 def _run_ninja(request: BuildRequest, verbose: bool) -> None:
-    command = [str(Path(ninja.BIN_DIR) / "ninja"), "-C", str(request.output)]
+    command = _ninja(request)
     command += ["-j", str(request.jobs)] if request.jobs else []
     command += ["-v"] if verbose else ["--quiet"]
     done = subprocess.run(

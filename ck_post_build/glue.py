@@ -78,6 +78,12 @@ def entry_source(api: ApiFile, manifest: Manifest) -> str:
     )
 
 
+def include_entry_source(api: ApiFile) -> str:
+    """Return the end of the compiled copy of an API file: one parse of CK's headers serves it and its entry points."""
+    newline = api.source.newline()
+    return f'{newline}#include "{api.entry_source_name}"{newline}'
+
+
 def _kernels(api: ApiFile, manifest: Manifest) -> list[KernelTemplate]:
     """Return the kernel templates that the file reaches, directly or through a wrapper."""
     names = {site.site.template for site in api.sites} | {name for w in api.wrappers for name, _ in w.uses}

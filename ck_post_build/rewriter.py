@@ -209,14 +209,13 @@ def _outputs(files: Sequence[ApiFile], index: BlobIndex, manifest: Manifest) -> 
     for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
         texts[overlay.entry_header_name] = glue.overlay_entry_header(overlay, manifest)
     for file in files:
-        stem = file.source.path.stem
         texts[file.header_name] = glue.entry_header(file, overlays[file.source.path], manifest)
-        texts[f"{stem}_ck_jit.cpp"] = glue.entry_source(file, manifest)
+        texts[file.entry_source_name] = glue.entry_source(file, manifest)
     outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     for file in files:
         edits = rewrite_api(file, manifest.slots, manifest.layout_hash)
         outputs[file.source.path.name] = file.source.apply(edits).encode("latin-1")
-        outlined = file.source.apply([*edits, *outline_edits(file)])
+        outlined = file.source.apply([*edits, *outline_edits(file)]) + glue.include_entry_source(file)
         outputs[outlined_name(file.source.path.name)] = outlined.encode("latin-1")
     for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
         outputs[overlay.name] = overlay.text().encode("latin-1")
@@ -240,7 +239,7 @@ def _build_info(
         apis=[
             ApiInfo(
                 f.source.path.name,
-                f"{f.source.path.stem}_ck_jit.cpp",
+                f.entry_source_name,
                 [*_neighbours(f), *api_flags[f.source.path].arguments],
             )
             for f in files
