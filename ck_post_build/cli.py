@@ -14,6 +14,7 @@ from ck_post_build import flags as flag_text
 from ck_post_build.compile_db import CompileDatabase, FixedFlags, FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.output import write_all
+from ck_post_build.resources import resource_dir
 
 _PATH = click.Path(path_type=Path, readable=False)  # whether it is, the steps say themselves
 
@@ -43,11 +44,25 @@ def _bridge() -> click.Command:
     return bridge_command
 
 
+def _print_cmake_dir(context: click.Context, _option: click.Parameter, given: bool) -> None:
+    if given:
+        click.echo(str(resource_dir("cmake")))
+        context.exit()
+
+
 _LAZY: dict[str, Callable[[], click.Command]] = {"bridge": _bridge}
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ck-post-build")
+@click.option(
+    "--cmake-dir",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_cmake_dir,
+    help="Print the directory of CkPostBuild.cmake and exit.",
+)
 def main() -> None:
     """Turn Composable Kernel's fused-attention libraries into lazily compiled ones."""
 
@@ -130,6 +145,7 @@ def rewrite(
 )
 @click.option("--link-flags", default="", help="More link flags, as one string (version script, --exclude-libs, ...).")
 @click.option("-j", "jobs", type=click.IntRange(min=1), help="Compiles at once.")
+@click.option("--depfile", type=_PATH, help="Write what the library depends on, for make or ninja.")
 def build(
     api: tuple[Path, ...],
     blob_dirs: tuple[Path, ...],
@@ -141,6 +157,7 @@ def build(
     host_objects: tuple[Path, ...],
     link_flags: str,
     jobs: int | None,
+    depfile: Path | None,
 ) -> None:
     """Rewrite, compile and link a lazy library. A second run does only what changed.
 
@@ -161,6 +178,7 @@ def build(
         host_objects,
         flag_text.split(link_flags),
         jobs,
+        depfile,
     )
     click.echo(str(build_library(request, verbose=verbose, progress=_progress(verbose))))
 
