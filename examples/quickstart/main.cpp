@@ -6,7 +6,6 @@
 #include "device_memory.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -78,18 +77,14 @@ long median_call(const Site &site) {
     return times[times.size() / 2];
 }
 
-void run(const Site &site) {
+// One line of the table.
+std::string run(const Site &site) {
     auto *launch_count = standin<std::size_t()>("hip_standin_launch_count");
-    const bool shows_progress = isatty(STDERR_FILENO);
-    if (shows_progress)
-        std::fprintf(stderr, "%s: compiling ...", site.name);
     const ck_jit_stats_t before = stats(site.library);
     const std::size_t launches_before = launch_count ? launch_count() : 0;
     const auto start = Clock::now();
     const float result = site.call();
     const double first = seconds_since(start);
-    if (shows_progress)
-        std::fprintf(stderr, "\r\033[K");
     if (result < 0) {
         const std::string why = last_error(site.library);
         throw std::runtime_error(std::string(site.name) + ": " +
@@ -103,13 +98,13 @@ void run(const Site &site) {
     check(hipDeviceSynchronize(), "hipDeviceSynchronize");
     const long median = median_call(site);
 
-    char launched[24] = "-";
+    char line[200], launched[24] = "-";
     if (launch_count)
         std::snprintf(launched, sizeof launched, "%zu", launches);
-    std::printf("%-14s %5llu %10.1f %12.2f %15ld %15ld %9s\n", site.name,
-                static_cast<unsigned long long>(blobs), after.compile_seconds - before.compile_seconds, first,
-                second, median, launched);
-    std::fflush(stdout);
+    std::snprintf(line, sizeof line, "%-14s %5llu %10.1f %12.2f %15ld %15ld %9s\n", site.name,
+                  static_cast<unsigned long long>(blobs), after.compile_seconds - before.compile_seconds,
+                  first, second, median, launched);
+    return line;
 }
 
 std::vector<int> starts(int count, int step) {
@@ -148,10 +143,12 @@ void run_all() {
         {"batch prefill", "libmha_fwd.so", [&] { return batch_prefill(shape, tensors, pages, {}); }},
         {"backward", "libmha_bwd.so", [&] { return backward(shape, gradients, true, {}); }},
     };
-    std::printf("%-14s %5s %10s %12s %15s %15s %9s\n", "site", "blobs", "compile s", "1st call s",
-                "2nd call ns", "median call ns", "launches");
+    // Printed when it is whole: while kernels compile, the libraries say so on stderr.
+    std::string table;
     for (const Site &site : sites)
-        run(site);
+        table += run(site);
+    std::printf("%-14s %5s %10s %12s %15s %15s %9s\n%s", "site", "blobs", "compile s", "1st call s",
+                "2nd call ns", "median call ns", "launches", table.c_str());
 }
 
 } // namespace
