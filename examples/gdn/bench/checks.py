@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -103,18 +104,18 @@ class Checks:
             self.call(buffers)
             torch.cuda.synchronize()
             expected.append((buffers.output.clone(), buffers.h_state.clone()))
-        wrong: list[int] = []
+        right: list[bool] = []
 
         def run(index: int) -> None:
             stream = shared or torch.cuda.Stream()
-            with torch.cuda.stream(stream):
+            with torch.inference_mode(), torch.cuda.stream(stream):  # the mode belongs to the thread
                 for _ in range(rounds):
                     work[index].poison()
                     self.call(work[index], stream)
                     stream.synchronize()
                     output, state = expected[index]
-                    if not (torch.equal(work[index].output, output) and torch.equal(work[index].h_state, state)):
-                        wrong.append(index)
+                    same = torch.equal(work[index].output, output) and torch.equal(work[index].h_state, state)
+                    right.append(same)
 
         all_threads = [threading.Thread(target=run, args=(i,)) for i in range(threads)]
         for thread in all_threads:
@@ -122,7 +123,41 @@ class Checks:
         for thread in all_threads:
             thread.join()
         where = "one stream" if shared else "a stream each"
-        return {"check": f"{case.name}: {threads} threads at once, {where}, {rounds} rounds", "ok": not wrong}
+        good = right == [True] * (threads * rounds)  # a thread that died leaves fewer
+        return {"check": f"{case.name}: {threads} threads at once, {where}, {rounds} rounds", "ok": good}
+
+    def stress(self, case: Case, threads: int, seconds: float) -> Row:
+        """Calls from several threads while each also makes the driver map and unmap memory, which delays loads."""
+        work = [Buffers(case, 60 + i) for i in range(threads)]
+        expected = []
+        for buffers in work:
+            self.call(buffers)
+            torch.cuda.synchronize()
+            expected.append(buffers.output.clone())
+        torch.cuda.synchronize()
+        calls, wrong, end = [0] * threads, [0] * threads, time.monotonic() + seconds
+
+        def run(index: int) -> None:
+            stream, buffers = torch.cuda.Stream(), work[index]
+            with torch.inference_mode(), torch.cuda.stream(stream):  # the mode belongs to the thread
+                while time.monotonic() < end:
+                    for _ in range(8):
+                        buffers.h_state.copy_(buffers.start)
+                        self.call(buffers, stream)
+                    memory = torch.empty(1 << 26, device="cuda")
+                    stream.synchronize()
+                    calls[index] += 8
+                    wrong[index] += not torch.equal(buffers.output, expected[index])
+                    del memory
+                    torch.cuda.empty_cache()
+
+        all_threads = [threading.Thread(target=run, args=(i,)) for i in range(threads)]
+        for thread in all_threads:
+            thread.start()
+        for thread in all_threads:
+            thread.join()
+        name = f"{case.name}: {threads} threads for {seconds:.0f} s while memory comes and goes"
+        return {"check": name, "calls": sum(calls), "ok": not any(wrong) and min(calls) > 0}
 
     def graph(self, case: Case) -> Row:
         """Captured after a warm-up call, replayed on new inputs: the same bits as an eager call."""

@@ -22,6 +22,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 45
+STRESS_S = 20
 SHAPES = [(t, 16, 32) for t in (1024, 2048, 4096, 8192, 16384, 32768)] + [(16384, 16, 16), (16384, 16, 64)]
 
 
@@ -122,6 +123,17 @@ class Run:
         faulthandler.cancel_dump_traceback_later()
         self.results.add("checks", rows)
 
+    def stress(self) -> None:
+        from checks import Case, Checks
+
+        rows = []
+        for case in (Case(1000, state=True), Case(8192, state=True)):
+            faulthandler.dump_traceback_later(PATIENCE_S, exit=True)
+            rows.append(Checks(self.gdn, self.scalar).stress(case, 4, STRESS_S))
+            print(rows[-1], flush=True)
+        faulthandler.cancel_dump_traceback_later()
+        self.results.add("stress", rows)
+
     def programs(self) -> None:
         self.results.add("programs", programs(self.build, self.library))
 
@@ -165,7 +177,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, required=True, help="what build.py --bench wrote")
     parser.add_argument("--results", type=Path, required=True, help="where results.json and results.md go")
-    parser.add_argument("--parts", default="checks,timings,slots,programs", help="what to run, in this order")
+    parser.add_argument("--parts", default="checks,timings,slots,programs,stress", help="what to run, in this order")
     arguments = parser.parse_args()
     build, library = arguments.build.resolve(), arguments.build.resolve() / "libatlasgdn.so"
     os.environ |= {"ATLAS_GDN_FLASHINFER": "1", "ATLAS_GDN_LIB": str(library)}
@@ -179,7 +191,7 @@ def main() -> int:
     with run.torch.inference_mode():
         for part in arguments.parts.split(","):
             getattr(run, part)()
-    bad = [row for part in ("checks", "programs") for row in results.values.get(part, []) if not row["ok"]]
+    bad = [row for part in ("checks", "programs", "stress") for row in results.values.get(part, []) if not row["ok"]]
     print(f"{len(bad)} failures")
     for row in bad:
         print("FAILED", row)
