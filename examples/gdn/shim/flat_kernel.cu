@@ -59,8 +59,7 @@ using Tag = flat::kernel::Tag;
 template <Tag tag, class Value> using Option = flat::kernel::Option<tag, Value>;
 // One stage for V: the kernel releases the stage after the one it has read. With the usual two, an arrival
 // can come while the loading thread still waits for the one before; two arrivals then look like none, and the
-// kernel would hang (compute-sanitizer's synccheck reports the missing wait). With one stage, the next stage
-// is the same one.
+// kernel hangs (seen: docs/gdn.md). With one stage, the next stage is the same one.
 using Options =
     std::tuple<Option<Tag::kIsDeltaRule, cute::true_type>, Option<Tag::kIsGVA, cute::true_type>,
                Option<Tag::kNeedsBeta, cute::true_type>, Option<Tag::kNeedsAlpha, cute::true_type>,
