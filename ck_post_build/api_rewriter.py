@@ -122,7 +122,7 @@ def _site_edits(api: ApiFile, resolved: ResolvedSite, slots: dict[int, int]) -> 
             line=resolved.line,
         )
     wrapper = next((w for w in api.wrappers if w.name == site.template), None)
-    entry = wrapper.entry if wrapper else entry_point(bare_name)
+    entry = wrapper.qualified_entry if wrapper else entry_point(bare_name)
     arguments = ", ".join(slot_argument(instance, slots) for instance in resolved.instances)
     open_paren = _OPEN_PAREN.match(text, site.end)
     if site.called and open_paren:

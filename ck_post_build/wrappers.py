@@ -88,6 +88,11 @@ class Wrapper:
     problem: str | None = None
     problem_offset: int = 0
 
+    @property
+    def qualified_entry(self) -> str:
+        """The twin's name as a caller outside its namespace writes it."""
+        return "::".join([*(name for name in self.namespaces if name), self.entry])
+
     def twin(self) -> str:
         """Return the source of the twin, indented like the wrapper."""
         shifted = [Edit(e.start - self.start, e.end - self.start, e.text) for e in self.edits]
@@ -321,7 +326,7 @@ class _Reader:
         if match := re.match(r"this\s*->\s*(?:template\s+)?", text):
             name_start += match.end()
         inner = self.wrappers.get(target)
-        entry = inner.entry if inner else entry_point(target.rpartition("::")[2])
+        entry = inner.qualified_entry if inner else entry_point(target.rpartition("::")[2])
         if open_paren is not None:
             separator = "" if self.source.text[open_paren.end()] == ")" else ", "
             self.wrapper.edits.append(Edit(name_start, end, entry))
