@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from ck_post_build.source import read_text
 
 BLOB_SUFFIXES = frozenset({".cpp", ".cc", ".cxx", ".cu", ".hip"})
 
+_UNIT_NAME = "ck_jit_blob_index.cpp"
 _DEFINE = re.compile(r"#\s*define\s+(\w+)")
 _FUNCTION_KINDS = (CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD)
 
@@ -63,6 +65,10 @@ class KernelTemplate:
     symbol_prefix: str
     result: str
     parameters: tuple[Parameter, ...]
+
+    def signature(self) -> tuple[str, ...]:
+        """Return result and parameter types, without parameter names."""
+        return (self.result, *(parameter.type for parameter in self.parameters))
 
 
 @dataclass(frozen=True)
@@ -152,19 +158,63 @@ def read_blobs(paths: Iterable[Path], flags: FlagSource) -> dict[str, BlobSource
     return {name: blobs[name] for name in sorted(blobs, key=lambda name: name.encode("utf-8", "surrogateescape"))}
 
 
-def index_blobs(clang: libclang.Clang, blobs: dict[str, BlobSource]) -> BlobIndex:
-    """Ask clang what `blobs` define.
+@dataclass
+class _Unit:
+    """The text under construction, and which blob and specialisation stand on which of its lines."""
+
+    lines: list[str] = field(default_factory=list)
+    owners: dict[int, tuple[BlobSource, Specialisation | None]] = field(default_factory=dict)
+
+    def add(self, text: str, blob: BlobSource, specialisation: Specialisation | None = None) -> None:
+        for line in text.split("\n"):
+            self.lines.append(line)
+            self.owners[len(self.lines)] = (blob, specialisation)
+
+
+@dataclass
+class Question:
+    """A translation unit that asks about the blobs of one set of flags and includes, being parsed."""
+
+    unit: _Unit
+    blobs: Sequence[BlobSource]
+    parsed: Future[TranslationUnit]
+
+
+def ask_clang(clang: libclang.Clang, blobs: dict[str, BlobSource], pool: Executor) -> list[Question]:
+    """Have `pool` parse what asks clang what `blobs` define."""
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[BlobSource]] = defaultdict(list)
+    for blob in blobs.values():
+        groups[blob.flags.arguments, blob.text.prologue].append(blob)
+    questions = []
+    for (flags, prologue), members in groups.items():
+        unit = _Unit(lines=list(prologue))
+        for number, blob in enumerate(members):
+            _write_blob(unit, f"ck_jit_blob_{number}", blob)
+        path, text = members[0].path.parent / _UNIT_NAME, "\n".join(unit.lines) + "\n"
+        parsed = pool.submit(libclang.parse, clang, path, flags, options=libclang.INCOMPLETE, text=text)
+        questions.append(Question(unit, members, parsed))
+    return questions
+
+
+def likely_templates(blobs: dict[str, BlobSource]) -> set[str]:
+    """Return the names of the kernel templates as the blobs write them, before clang has said what they mean."""
+    return {
+        "::".join((*specialisation.declaration.namespaces, specialisation.head.template.removeprefix("::")))
+        for blob in blobs.values()
+        for specialisation in blob.text.specialisations
+    }
+
+
+def index_blobs(blobs: dict[str, BlobSource], questions: Sequence[Question]) -> BlobIndex:
+    """Read clang's answers: what do `blobs` define?
 
     Raises:
         CkPostBuildError: clang rejects a blob, or two blobs define the same symbol.
     """
     index = BlobIndex(blobs=blobs)
-    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[BlobSource]] = defaultdict(list)
-    for blob in blobs.values():
-        groups[blob.flags.arguments, blob.text.prologue].append(blob)
     found: dict[str, list[KernelSpecialisation]] = defaultdict(list)
-    for (flags, prologue), members in groups.items():
-        for blob, kernel, template in _ask(clang, flags, prologue, members):
+    for question in questions:
+        for blob, kernel, template in _answers(question):
             found[blob.name].append(kernel)
             if template is not None:
                 _add_template(index, template, blob)
@@ -176,7 +226,7 @@ def index_blobs(clang: libclang.Clang, blobs: dict[str, BlobSource]) -> BlobInde
 
 def _add_template(index: BlobIndex, template: KernelTemplate, blob: BlobSource) -> None:
     known = index.templates.setdefault(template.name, template)
-    if known != template:
+    if known.signature() != template.signature():
         raise CkPostBuildError(
             f"{template.name} has another signature here than in the other blobs: "
             f"{template.result}({', '.join(p.type for p in template.parameters)}). Are two CK versions mixed?",
@@ -203,38 +253,13 @@ def _add_instances(index: BlobIndex, name: str, kernels: Sequence[KernelSpeciali
             index.by_arguments[kernel.template, arguments] = instance
 
 
-@dataclass
-class _Unit:
-    """The text under construction, and which blob and specialisation stand on which of its lines."""
-
-    lines: list[str] = field(default_factory=list)
-    owners: dict[int, tuple[BlobSource, Specialisation | None]] = field(default_factory=dict)
-
-    def add(self, text: str, blob: BlobSource, specialisation: Specialisation | None = None) -> None:
-        for line in text.split("\n"):
-            self.lines.append(line)
-            self.owners[len(self.lines)] = (blob, specialisation)
-
-
-def _ask(
-    clang: libclang.Clang, flags: tuple[str, ...], prologue: tuple[str, ...], blobs: Sequence[BlobSource]
-) -> Iterable[tuple[BlobSource, KernelSpecialisation, KernelTemplate | None]]:
-    """Yield what the blobs of one group define; with the template where a new one turns up."""
-    unit = _Unit(lines=list(prologue))
-    for number, blob in enumerate(blobs):
-        _write_blob(unit, f"ck_jit_blob_{number}", blob)
-    directory = blobs[0].path.parent
-    parsed = libclang.parse(
-        clang,
-        directory / "ck_jit_blob_index.cpp",
-        flags,
-        options=libclang.INCOMPLETE,
-        text="\n".join(unit.lines) + "\n",
-    )
-    _raise_on_errors(parsed, unit, blobs[0])
+def _answers(question: Question) -> Iterable[tuple[BlobSource, KernelSpecialisation, KernelTemplate | None]]:
+    """Yield what the blobs of one question define; with the template where a new one turns up."""
+    parsed, unit = question.parsed.result(), question.unit
+    _raise_on_errors(parsed, unit, question.blobs[0])
     templates: dict[str, str] = {}
     arguments: dict[tuple[str, str | None], tuple[str, ...] | None] = {}
-    for cursor in parsed.cursor.get_children():
+    for cursor in libclang.children(parsed.cursor):
         if cursor.kind not in _FUNCTION_KINDS or not libclang.is_in_main_file(cursor):
             continue
         blob, specialisation = unit.owners[cursor.location.line]
@@ -276,7 +301,7 @@ def _raise_on_errors(parsed: TranslationUnit, unit: _Unit, first: BlobSource) ->
         return
     place = error.location
     message = f"libclang: {error.spelling}. Check the flags, and that blobs and headers are of one CK version"
-    if place.file is not None and place.file.name.endswith("ck_jit_blob_index.cpp") and place.line in unit.owners:
+    if place.file is not None and place.file.name.endswith(_UNIT_NAME) and place.line in unit.owners:
         blob, specialisation = unit.owners[place.line]
         line = None
         if specialisation is not None:

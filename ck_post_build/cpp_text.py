@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from ck_post_build.blob_index import Parameter
 
+# Needs no escape in a literal; nor does a question mark, but two and another character made a trigraph once.
+_PLAIN = re.compile(r"[ !#->@-\[\]-~]*")
+
 # The place of the name in a pointer or reference to a function, an array or a member.
 _DECLARATOR = re.compile(r"\((?:[\w:]+::)?[*&]+(?: ?const)?(?=\))")
 _INDIRECT = re.compile(r"[*&](?: ?(?:const|volatile|__restrict))*$")
@@ -17,6 +20,8 @@ _SCALARS = ("bool", "char", "short", "int", "long", "unsigned", "signed", "float
 
 def literal(text: str) -> str:
     """Return a C++ string literal with the bytes of `text` (surrogate escapes stand for undecodable bytes)."""
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
     pieces = []
     for byte in text.encode("utf-8", "surrogateescape"):
         character = chr(byte)

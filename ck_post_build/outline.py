@@ -19,6 +19,8 @@ from ck_post_build.source import Edit
 SITES_IN_A_FUNCTION = 96
 _WORTH_A_FUNCTION = 16
 
+# A dispatcher with another result stays in one piece: ck_jit::Part holds values that can be made from nothing.
+_RESULTS = frozenset({"void", "bool", "int", "unsigned int", "long", "unsigned long", "float", "double"})
 _LEAVES_OTHERWISE = re.compile(r"\b(?:goto|co_return|co_await|co_yield)\b")
 _OPEN = "if(const auto ck_jit_part = [&]() __attribute__((noinline)) -> ck_jit::Part<{}> {{ "
 _CLOSE = " return {}; }(); ck_jit_part) return ck_jit_part.result();"
@@ -46,15 +48,14 @@ def outline_edits(api: ApiFile) -> list[Edit]:
         while block is not None and block.start not in blocks:
             blocks[block.start] = block
             block = block.parent
+    leaves_otherwise = _LEAVES_OTHERWISE.search(api.source.text) is not None
     heavy = [block for block in blocks.values() if weight(block.start, block.end) >= _WORTH_A_FUNCTION]
     with_heavy_child = {id(block.parent) for block in heavy}
     edits: list[Edit] = []
     for block in heavy:
-        if (
-            not block.result
-            or block.result == "void"
-            or _LEAVES_OTHERWISE.search(api.source.text, block.start, block.end)
-        ):
+        if block.result not in _RESULTS:
+            continue
+        if leaves_otherwise and _LEAVES_OTHERWISE.search(api.source.text, block.start, block.end):
             continue
         if block.parent is not None and id(block) not in with_heavy_child:
             before, behind = _brackets(block.result)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from clang.cindex import TranslationUnit
 
 from ck_post_build import glue, libclang
 from ck_post_build.api_rewriter import ApiFile, reached_instances, rewrite_api
-from ck_post_build.blob_index import BLOB_SUFFIXES, BlobIndex, index_blobs, read_blobs
+from ck_post_build.blob_index import BLOB_SUFFIXES, BlobIndex, ask_clang, index_blobs, likely_templates, read_blobs
 from ck_post_build.build_info import FILE_NAME, ApiInfo, BlobInfo, BuildInfo
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
@@ -25,7 +26,7 @@ from ck_post_build.output import write_all
 from ck_post_build.overlay import find_overlays
 from ck_post_build.report import Entry, LeftOut, Report
 from ck_post_build.resolve import Unresolved, resolve_sites
-from ck_post_build.sites import find_sites
+from ck_post_build.sites import Site, find_sites
 from ck_post_build.source import SourceFile, require_utf8
 from ck_post_build.toolchain import Toolchain, find_toolchain
 from ck_post_build.wrappers import Wrapper, find_wrappers
@@ -76,12 +77,21 @@ def rewrite(
                 f"no file in {', '.join(map(str, blob_dirs))} specialises a kernel template: no blobs there"
             )
         progress(f"asking clang about {len(blobs)} blobs")
-        index = index_blobs(toolchain.clang, blobs)
+        questions = ask_clang(toolchain.clang, blobs, pool)
+        likely = likely_templates(blobs)
+        found = []
+        for path in api:
+            progress(f"finding the sites of {path.name}")
+            found.append(_find(*units[path].result(), likely))
+        progress("reading clang's answers")
+        index = index_blobs(blobs, questions)
         files: list[ApiFile] = []
         discarded: list[LeftOut] = []
-        for path in api:
-            progress(f"resolving {path.name}")
-            file, left = _read_api(path, units[path], index)
+        for scan in found:
+            progress(f"resolving {scan.source.path.name}")
+            if set(index.templates) != likely:
+                scan = _find(scan.source, scan.unit, set(index.templates))
+            file, left = _resolve(scan, index)
             files.append(file)
             discarded += left
         arches = _arches([api_flags[file.source.path] for file in files] + [blob.flags for blob in blobs.values()])
@@ -139,12 +149,24 @@ def _arch_flags(flags: Flags) -> list[str]:
     return [f"--offload-arch={flags.arches[0]}"] if flags.arches else []
 
 
-def _read_api(
-    path: Path, parsed: Future[tuple[SourceFile, TranslationUnit]], index: BlobIndex
-) -> tuple[ApiFile, list[LeftOut]]:
-    source, unit = parsed.result()
-    wrappers = find_wrappers(unit, source, index.templates)
-    sites = find_sites(unit, source, {*index.templates, *wrappers})
+@dataclass(frozen=True)
+class _Scan:
+    """An API file with the wrappers and sites in it."""
+
+    source: SourceFile
+    unit: TranslationUnit
+    wrappers: dict[str, Wrapper]
+    sites: list[Site]
+
+
+def _find(source: SourceFile, unit: TranslationUnit, templates: set[str]) -> _Scan:
+    wrappers = find_wrappers(unit, source, templates)
+    return _Scan(source, unit, wrappers, find_sites(unit, source, {*templates, *wrappers}))
+
+
+def _resolve(scan: _Scan, index: BlobIndex) -> tuple[ApiFile, list[LeftOut]]:
+    source, wrappers, sites = scan.source, scan.wrappers, scan.sites
+    path = source.path
     if not sites:
         raise CkPostBuildError(
             "this is no API file: it calls no kernel template of the given blobs. Give a generated fmha_*_api.cpp with --api, "

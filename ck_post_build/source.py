@@ -7,6 +7,7 @@ encoding, line ends or byte order mark of a file, its untouched bytes come out a
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,10 @@ class SourceFile:
         self.text = read_text(path)
         if not self.text.strip():
             raise CkPostBuildError("the file is empty: was its generation interrupted? Generate it again", file=path)
-        self._line_starts = [0, *(m.end() for m in _LINE_END.finditer(self.text))]
+
+    @functools.cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(m.end() for m in _LINE_END.finditer(self.text))]
 
     def line_of(self, offset: int) -> int:
         """Return the 1-based line that holds the character at `offset`."""
