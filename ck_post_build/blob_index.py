@@ -91,13 +91,12 @@ class Instance:
 
 @dataclass(frozen=True)
 class BlobSource:
-    """A blob as given: its file, name, flags, the SHA-256 of its bytes, and its pieces."""
+    """A blob as given: its file, name, flags, and the SHA-256 of its bytes."""
 
     path: Path
     name: str
     flags: Flags
     source_hash: str
-    text: BlobText
 
 
 @dataclass
@@ -132,8 +131,8 @@ class BlobIndex:
         return self._demangled[key]
 
 
-def read_blobs(paths: Iterable[Path], flags: FlagSource) -> dict[str, BlobSource]:
-    """Read and cut the blobs among the source files `paths`.
+def read_blobs(paths: Iterable[Path], flags: FlagSource) -> tuple[dict[str, BlobSource], dict[str, BlobText]]:
+    """Read and cut the blobs among the source files `paths`; return both by name, in ``strcmp`` order.
 
     Files that specialise no function template are no blobs and are left out.
 
@@ -141,6 +140,7 @@ def read_blobs(paths: Iterable[Path], flags: FlagSource) -> dict[str, BlobSource
         CkPostBuildError: a file cannot be read or is truncated, two blobs have one name, or there are no flags for one.
     """
     blobs: dict[str, BlobSource] = {}
+    texts: dict[str, BlobText] = {}
     for path in paths:
         text = read_text(path)
         pieces = cut(text, path)
@@ -154,8 +154,10 @@ def read_blobs(paths: Iterable[Path], flags: FlagSource) -> dict[str, BlobSource
                 file=path,
             )
         digest = hashlib.sha256(text.encode("latin-1")).hexdigest()
-        blobs[path.name] = BlobSource(path, path.name, flags.of(path), digest, pieces)
-    return {name: blobs[name] for name in sorted(blobs, key=lambda name: name.encode("utf-8", "surrogateescape"))}
+        blobs[path.name] = BlobSource(path, path.name, flags.of(path), digest)
+        texts[path.name] = pieces
+    names = sorted(blobs, key=lambda name: name.encode("utf-8", "surrogateescape"))
+    return {name: blobs[name] for name in names}, {name: texts[name] for name in names}
 
 
 @dataclass
@@ -180,28 +182,30 @@ class Question:
     parsed: Future[TranslationUnit]
 
 
-def ask_clang(clang: libclang.Clang, blobs: dict[str, BlobSource], pool: Executor) -> list[Question]:
+def ask_clang(
+    clang: libclang.Clang, blobs: dict[str, BlobSource], texts: dict[str, BlobText], pool: Executor
+) -> list[Question]:
     """Have `pool` parse what asks clang what `blobs` define."""
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[BlobSource]] = defaultdict(list)
     for blob in blobs.values():
-        groups[blob.flags.arguments, blob.text.prologue].append(blob)
+        groups[blob.flags.arguments, texts[blob.name].prologue].append(blob)
     questions = []
     for (flags, prologue), members in groups.items():
         unit = _Unit(lines=list(prologue))
         for number, blob in enumerate(members):
-            _write_blob(unit, f"ck_jit_blob_{number}", blob)
+            _write_blob(unit, f"ck_jit_blob_{number}", blob, texts[blob.name])
         path, text = members[0].path.parent / _UNIT_NAME, "\n".join(unit.lines) + "\n"
         parsed = pool.submit(libclang.parse, clang, path, flags, options=libclang.INCOMPLETE, text=text)
         questions.append(Question(unit, members, parsed))
     return questions
 
 
-def likely_templates(blobs: dict[str, BlobSource]) -> set[str]:
+def likely_templates(texts: dict[str, BlobText]) -> set[str]:
     """Return the names of the kernel templates as the blobs write them, before clang has said what they mean."""
     return {
         "::".join((*specialisation.declaration.namespaces, specialisation.head.template.removeprefix("::")))
-        for blob in blobs.values()
-        for specialisation in blob.text.specialisations
+        for text in texts.values()
+        for specialisation in text.specialisations
     }
 
 
@@ -310,14 +314,14 @@ def _raise_on_errors(parsed: TranslationUnit, unit: _Unit, first: BlobSource) ->
     raise CkPostBuildError(message, file=place.file.name if place.file else first.path, line=place.line or None)
 
 
-def _write_blob(unit: _Unit, space: str, blob: BlobSource) -> None:
+def _write_blob(unit: _Unit, space: str, blob: BlobSource, text: BlobText) -> None:
     """Append the namespace `space` with what the blob's specialisations need, and their declarations, to `unit`."""
-    needed = _needed(blob.text)
-    specialisations = {s.declaration.ordinal: s for s in blob.text.specialisations}
+    needed = _needed(text)
+    specialisations = {s.declaration.ordinal: s for s in text.specialisations}
     macros: list[str] = []
     local_names = frozenset(name for item in needed if (name := introduced_name(item)))
     needed_ordinals = {item.ordinal for item in needed}
-    for item in blob.text.items:
+    for item in text.items:
         if isinstance(item, Directive):
             unit.add(item.text, blob)
             if match := _DEFINE.match(item.text):

@@ -17,18 +17,16 @@ from ck_post_build.source import BYTE_ORDER_MARK
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 # Every branch starts with a literal character: Python's matcher then skips to the next candidate, five times as fast.
-_SIGNIFICANT = re.compile(
-    r"""
+_NOT_CODE = r"""
       //(?:[^\n\\]|\\.)*                           # line comment; a backslash continues it
     | /\*.*?\*/                                    # block comment
     | R"([^\s()\\]{0,16})\(.*?\)\1"                # raw string
     | "(?:[^"\\\n]|\\.)*"                          # string
     | '(?:(?<=[0-9A-Fa-f]')(?=[0-9A-Fa-f])|(?:[^'\\\n]|\\.)+')   # digit separator, or character
     | \#(?:[^\n\\/]+|\\.|/(?!\*)|/\*.*?\*/)*       # preprocessor directive, continuation lines included
-    | [{}();]
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+"""
+_SIGNIFICANT = re.compile(_NOT_CODE + r"| [{};]", re.VERBOSE | re.DOTALL)
+_IN_BRACES = re.compile(_NOT_CODE + r"| [{}]", re.VERBOSE | re.DOTALL)
 _BLANK = re.compile(r"(?:\s+|//(?:[^\n\\]|\\.)*|/\*.*?\*/)*", re.DOTALL)
 _INCLUDE = re.compile(r"#\s*include\b")
 _IF = re.compile(r"#\s*if")
@@ -148,57 +146,63 @@ def cut(text: str, path: Path) -> BlobText:
 
 def _items(text: str, path: Path) -> Iterator[Declaration | Directive]:
     """Yield the directives and the declarations at namespace scope, in order."""
-    start = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+    position = start = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
     scopes: list[str] = []
-    depth = 0
-    body_end_ends_it = False
     ordinal = 0
-    for token in _SIGNIFICANT.finditer(text):
+    while token := _SIGNIFICANT.search(text, position):
+        position = token.end()
         mark = token.group()
-        kind = mark[0]
-        if kind in "/\"'R":
-            continue
-        if kind == "#":
-            if depth == 0:
-                yield Directive(mark.strip(), ordinal)
-                ordinal += 1
-                start = token.end()
-            continue
-        if kind in "({":
-            if kind == "{" and depth == 0:
-                head = _strip_comments(text[start : token.start()])
-                namespace = _NAMESPACE.match(head)
-                if namespace or head.startswith('extern "C'):
-                    scopes.append(namespace.group(1).replace(" ", "") if namespace else "")
-                    start = token.end()
-                    continue
-                body_end_ends_it = _is_function_head(head)
-                body_start = token.start()
-            depth += 1
-        elif kind in ")}":
-            if depth == 0 and kind == "}" and scopes:
-                scopes.pop()
-                start = token.end()
+        if mark[0] == "#":
+            yield Directive(mark.strip(), ordinal)
+            ordinal += 1
+            start = position
+        elif mark == "{":
+            head = _strip_comments(text[start : token.start()])
+            namespace = _NAMESPACE.match(head)
+            if namespace or head.startswith('extern "C'):
+                scopes.append(namespace.group(1).replace(" ", "") if namespace else "")
+                start = position
                 continue
-            depth -= 1
-            if depth < 0:
-                raise CkPostBuildError("a bracket closes that was never opened", file=path, line=_line(text, token))
-            if depth == 0 and kind == "}" and body_end_ends_it:
-                yield Declaration(_strip_comments(text[start:body_start]), _first(text, start), _named(scopes), ordinal)
+            position = _closing_brace(text, position, path)
+            if _is_function_head(head):
+                yield Declaration(head, _first(text, start), _named(scopes), ordinal)
                 ordinal += 1
-                start, body_end_ends_it = token.end(), False
-        elif kind == ";" and depth == 0:
+                start = position
+        elif mark == "}":
+            if not scopes:
+                raise CkPostBuildError("a bracket closes that was never opened", file=path, line=_line(text, token))
+            scopes.pop()
+            start = position
+        elif mark == ";":
             declaration = _strip_comments(text[start : token.start()])
             if declaration:
                 yield Declaration(declaration, _first(text, start), _named(scopes), ordinal)
                 ordinal += 1
-            start = token.end()
-    if depth or scopes or _strip_comments(text[start:]):
-        raise CkPostBuildError(
-            "the file ends inside a declaration: it is truncated. Generate it again",
-            file=path,
-            line=text.count("\n", 0, len(text.rstrip())) + 1,
-        )
+            start = position
+    if scopes or _strip_comments(text[start:]):
+        raise _truncated(text, path)
+
+
+def _closing_brace(text: str, position: int, path: Path) -> int:
+    """Return the offset behind the brace that closes the one before `position`."""
+    depth = 1
+    for token in _IN_BRACES.finditer(text, position):
+        mark = token.group()
+        if mark == "{":
+            depth += 1
+        elif mark == "}":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    raise _truncated(text, path)
+
+
+def _truncated(text: str, path: Path) -> CkPostBuildError:
+    return CkPostBuildError(
+        "the file ends inside a declaration: it is truncated. Generate it again",
+        file=path,
+        line=text.count("\n", 0, len(text.rstrip())) + 1,
+    )
 
 
 def _first(text: str, start: int) -> int:

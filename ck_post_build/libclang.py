@@ -182,8 +182,13 @@ def skipped_ranges(unit: TranslationUnit) -> list[tuple[int, int]]:
 
 def offsets(cursor: Cursor) -> tuple[int, int]:
     """Return the byte offsets ``[start, end)`` of `cursor` in its file."""
-    extent = cursor.extent
-    return extent.start.offset, extent.end.offset
+    lib = clang.cindex.conf.lib
+    extent = lib.clang_getCursorExtent(cursor)
+    start, end = ctypes.c_uint(), ctypes.c_uint()
+    # Without the file, line and column that the bindings would make objects of.
+    lib.clang_getInstantiationLocation(lib.clang_getRangeStart(extent), None, None, None, ctypes.byref(start))
+    lib.clang_getInstantiationLocation(lib.clang_getRangeEnd(extent), None, None, None, ctypes.byref(end))
+    return start.value, end.value
 
 
 def primary_template(cursor: Cursor) -> Cursor | None:

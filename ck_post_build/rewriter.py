@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from clang.cindex import TranslationUnit
 
 from ck_post_build import glue, libclang
 from ck_post_build.api_rewriter import ApiFile, reached_instances, rewrite_api
-from ck_post_build.blob_index import BLOB_SUFFIXES, BlobIndex, ask_clang, index_blobs, likely_templates, read_blobs
+from ck_post_build.blob_index import (
+    BLOB_SUFFIXES,
+    BlobIndex,
+    BlobSource,
+    Question,
+    ask_clang,
+    index_blobs,
+    likely_templates,
+    read_blobs,
+)
 from ck_post_build.build_info import FILE_NAME, ApiInfo, BlobInfo, BuildInfo
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
@@ -32,6 +42,8 @@ from ck_post_build.toolchain import Toolchain, find_toolchain
 from ck_post_build.wrappers import Wrapper, find_wrappers
 
 MANIFEST_RECORDS = "ck_jit_manifest"
+
+_ParsedApi = tuple[SourceFile, TranslationUnit]
 
 Progress = Callable[[str], None]
 
@@ -71,35 +83,30 @@ def rewrite(
         libclang.load(toolchain.clang.library)
         units = {path: pool.submit(_parse_api, toolchain, path, api_flags[path]) for path in api}
         progress(f"reading {len(paths)} blob files")
-        blobs = read_blobs(paths, flags)
+        blobs, texts = read_blobs(paths, flags)
         if not blobs:
             raise CkPostBuildError(
                 f"no file in {', '.join(map(str, blob_dirs))} specialises a kernel template: no blobs there"
             )
         progress(f"asking clang about {len(blobs)} blobs")
-        questions = ask_clang(toolchain.clang, blobs, pool)
-        likely = likely_templates(blobs)
-        found = []
-        for path in api:
-            progress(f"finding the sites of {path.name}")
-            found.append(_find(*units[path].result(), likely))
-        progress("reading clang's answers")
-        index = index_blobs(blobs, questions)
+        questions = ask_clang(toolchain.clang, blobs, texts, pool)
+        likely = likely_templates(texts)
+        del texts
+        scans, library = _read_as_it_comes(toolchain, api_flags, units, questions, likely, blobs, progress)
+        index, manifest = library.manifest.index, library.manifest
         files: list[ApiFile] = []
         discarded: list[LeftOut] = []
-        for scan in found:
-            progress(f"resolving {scan.source.path.name}")
+        for path in api:
+            progress(f"resolving {path.name}")
+            scan = scans[path]
             if set(index.templates) != likely:
-                scan = _find(scan.source, scan.unit, set(index.templates))
+                scan = _find(toolchain, api_flags[path], (scan.source, scan.unit), set(index.templates))
             file, left = _resolve(scan, index)
             files.append(file)
             discarded += left
-        arches = _arches([api_flags[file.source.path] for file in files] + [blob.flags for blob in blobs.values()])
-        headers = HeaderTree(toolchain.rocm)
-        manifest = Manifest(index, _flag_sets(index, headers), arches)
         progress("writing")
-        outputs = _outputs(files, index, manifest)
-        outputs[FILE_NAME] = _build_info(files, api_flags, index, manifest, headers)
+        outputs = {**library.outputs, **_api_outputs(files, manifest)}
+        outputs[FILE_NAME] = _build_info(files, api_flags, index, manifest, library.headers)
     write_all(output, outputs)
     return _report(files, index, discarded)
 
@@ -139,14 +146,68 @@ def _check_names(api: Sequence[Path]) -> None:
 
 def _parse_api(toolchain: Toolchain, path: Path, flags: Flags) -> tuple[SourceFile, TranslationUnit]:
     source = SourceFile(path)
-    options = libclang.INCOMPLETE | libclang.DETAILED_PREPROCESSING_RECORD
-    unit = libclang.parse(toolchain.clang, path, [*flags.arguments, *_arch_flags(flags)], options=options)
+    unit = libclang.parse(toolchain.clang, path, [*flags.arguments, *_arch_flags(flags)], options=libclang.INCOMPLETE)
     libclang.raise_on_errors(unit)
     return source, unit
 
 
 def _arch_flags(flags: Flags) -> list[str]:
     return [f"--offload-arch={flags.arches[0]}"] if flags.arches else []
+
+
+@dataclass(frozen=True)
+class _Library:
+    """What is known once clang has answered: the manifest, the headers that flags name, and the files made of those."""
+
+    manifest: Manifest
+    headers: HeaderTree
+    outputs: dict[str, bytes]
+
+
+def _read_as_it_comes(
+    toolchain: Toolchain,
+    api_flags: dict[Path, Flags],
+    units: dict[Path, Future[_ParsedApi]],
+    questions: Sequence[Question],
+    likely: set[str],
+    blobs: dict[str, BlobSource],
+    progress: Progress,
+) -> tuple[dict[Path, _Scan], _Library]:
+    """Work on what clang has parsed, whichever comes first: it parses the rest meanwhile.
+
+    Raises:
+        CkPostBuildError: of several the one that comes first in a fixed order, API files before blobs.
+    """
+    scans: dict[Path, _Scan] = {}
+    errors: dict[int, CkPostBuildError] = {}
+    library: _Library | None = None
+    paths = {future: path for path, future in units.items()}
+    unanswered = {question.parsed for question in questions}
+    waiting: list[Future[Any]] = [*unanswered, *paths]
+    for done in as_completed(waiting):
+        try:
+            if done in paths:
+                path = paths[done]
+                progress(f"finding the sites of {path.name}")
+                scans[path] = _find(toolchain, api_flags[path], done.result(), likely)
+                continue
+            unanswered.discard(done)
+            if not unanswered:
+                progress("reading clang's answers")
+                library = _library(toolchain, api_flags, index_blobs(blobs, questions))
+        except CkPostBuildError as error:
+            errors[waiting.index(done) if done in paths else len(waiting)] = error
+    if errors:
+        raise errors[min(errors)]
+    assert library is not None
+    return scans, library
+
+
+def _library(toolchain: Toolchain, api_flags: dict[Path, Flags], index: BlobIndex) -> _Library:
+    headers = HeaderTree(toolchain.rocm)
+    arches = _arches([*api_flags.values(), *(blob.flags for blob in index.blobs.values())])
+    manifest = Manifest(index, _flag_sets(index, headers), arches)
+    return _Library(manifest, headers, _library_outputs(manifest))
 
 
 @dataclass(frozen=True)
@@ -159,9 +220,16 @@ class _Scan:
     sites: list[Site]
 
 
-def _find(source: SourceFile, unit: TranslationUnit, templates: set[str]) -> _Scan:
+def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set[str]) -> _Scan:
+    source, unit = parsed
+
+    def skipped_ranges() -> list[tuple[int, int]]:
+        options = libclang.INCOMPLETE | libclang.DETAILED_PREPROCESSING_RECORD
+        arguments = [*flags.arguments, *_arch_flags(flags)]
+        return libclang.skipped_ranges(libclang.parse(toolchain.clang, source.path, arguments, options=options))
+
     wrappers = find_wrappers(unit, source, templates)
-    return _Scan(source, unit, wrappers, find_sites(unit, source, {*templates, *wrappers}))
+    return _Scan(source, unit, wrappers, find_sites(unit, source, templates, wrappers, skipped_ranges))
 
 
 def _resolve(scan: _Scan, index: BlobIndex) -> tuple[ApiFile, list[LeftOut]]:
@@ -221,12 +289,21 @@ def _flag_sets(index: BlobIndex, headers: HeaderTree) -> dict[str, FlagSet]:
     return {name: known[blob.flags.arguments] for name, blob in index.blobs.items()}
 
 
-def _outputs(files: Sequence[ApiFile], index: BlobIndex, manifest: Manifest) -> dict[str, bytes]:
+def _library_outputs(manifest: Manifest) -> dict[str, bytes]:
+    """Return the generated files that do not depend on API files."""
     texts = {
         "ck_jit_dispatch.h": glue.dispatch_header(manifest),
         "ck_jit_manifest_embedded.h": manifest.header(),
         "ck_jit_manifest.cpp": glue.manifest_source(),
     }
+    outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
+    outputs[MANIFEST_RECORDS] = manifest.records()
+    return outputs
+
+
+def _api_outputs(files: Sequence[ApiFile], manifest: Manifest) -> dict[str, bytes]:
+    """Return the rewritten API files with what goes with each."""
+    texts: dict[str, str] = {}
     overlays = find_overlays(files)
     for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
         texts[overlay.entry_header_name] = glue.overlay_entry_header(overlay, manifest)
@@ -241,7 +318,6 @@ def _outputs(files: Sequence[ApiFile], index: BlobIndex, manifest: Manifest) -> 
         outputs[outlined_name(file.source.path.name)] = outlined.encode("latin-1")
     for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
         outputs[overlay.name] = overlay.text().encode("latin-1")
-    outputs[MANIFEST_RECORDS] = manifest.records()
     return outputs
 
 

@@ -8,7 +8,7 @@ into everything, and one that is then still unaccounted for is an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from clang.cindex import Cursor, CursorKind, TranslationUnit
@@ -100,7 +100,7 @@ class Site:
         start, end: the range of the callee, ``fmha_fwd_<trait_, ck_tile::gfx9_t>``.
         template: the qualified name of the template that it specialises.
         arguments: canonical template arguments; None for a member function, or when one is neither type nor integer.
-        symbol: the mangled name of the specialisation.
+        symbol: the mangled name of the specialisation; "" for a wrapper's whose arguments are known.
         called: whether a call follows; otherwise it is named, as for a function pointer.
         block: the innermost compound statement around it; None outside function bodies.
         discarded: whether a false ``if constexpr`` excludes it.
@@ -116,19 +116,26 @@ class Site:
     discarded: bool
 
 
-def find_sites(unit: TranslationUnit, source: SourceFile, templates: Collection[str]) -> list[Site]:
-    """Return the sites of `source` that name a specialisation of one of `templates` (qualified names), in text order.
+def find_sites(
+    unit: TranslationUnit,
+    source: SourceFile,
+    kernels: Collection[str],
+    wrappers: Collection[str],
+    skipped_ranges: Callable[[], list[tuple[int, int]]],
+) -> list[Site]:
+    """Return the sites of `source` that name a specialisation of one of some templates (qualified names), in text order.
 
     Args:
-        unit: the parse of the file, with libclang.DETAILED_PREPROCESSING_RECORD.
+        unit: the parse of the file.
         source: the same file's text.
-        templates: kernel templates and wrapper templates.
+        kernels, wrappers: the templates that matter.
+        skipped_ranges: tells which text the preprocessor left out; asked only if a template's name is unaccounted for.
 
     Raises:
         CkPostBuildError: one of the templates is named in compiled code in a way that is not understood.
     """
-    names = {name.rpartition("::")[2] for name in templates}
-    finder = _Finder(source, set(templates), names)
+    names = {name.rpartition("::")[2] for name in (*kernels, *wrappers)}
+    finder = _Finder(source, set(kernels), set(wrappers), names)
     functions = list(_functions(unit.cursor, main_file_only=True))
     templates_in_file: list[tuple[int, int]] = []
     for cursor in functions:
@@ -140,7 +147,7 @@ def find_sites(unit: TranslationUnit, source: SourceFile, templates: Collection[
     if missed:
         finder.look_everywhere(functions, missed)
         missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
-        skipped = libclang.skipped_ranges(unit)
+        skipped = skipped_ranges()
         missed = [offset for offset in missed if not any(start <= offset < end for start, end in skipped)]
     if missed:
         name = re.compile(r"\w+").match(source.text, missed[0])
@@ -167,9 +174,10 @@ def _functions(cursor: Cursor, *, main_file_only: bool) -> Iterator[Cursor]:
 class _Finder:
     """Walks functions and collects sites by their start."""
 
-    def __init__(self, source: SourceFile, templates: set[str], names: set[str]) -> None:
+    def __init__(self, source: SourceFile, kernels: set[str], wrappers: set[str], names: set[str]) -> None:
         self.source = source
-        self.templates = templates
+        self.kernels = kernels
+        self.templates = kernels | wrappers
         self.names = names
         self.sites: dict[int, Site] = {}
         self.others: set[int] = set()
@@ -255,14 +263,15 @@ class _Finder:
             self.others.add(self._name_start(callee, *libclang.offsets(callee)))
             return
         start, end = libclang.offsets(callee)
+        arguments = libclang.template_arguments(function)
         if callee.kind == CursorKind.MEMBER_REF_EXPR:
             start = self._name_start(callee, start, end)
         self.sites[start] = Site(
             start,
             end,
             name,
-            libclang.template_arguments(function),
-            function.mangled_name,
+            arguments,
+            function.mangled_name if arguments is None or name in self.kernels else "",
             called,
             context.block,
             context.discarded,
