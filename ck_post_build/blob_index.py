@@ -175,11 +175,22 @@ class _Unit:
 
 @dataclass
 class Question:
-    """A translation unit that asks about the blobs of one set of flags and includes, being parsed."""
+    """A translation unit that asks about the blobs of one set of flags and includes.
+
+    Attributes:
+        asked: done when the unit is parsed.
+        parsed: the parse; dropped once it is read, because it takes half a gigabyte.
+    """
 
     unit: _Unit
     blobs: Sequence[BlobSource]
-    parsed: Future[TranslationUnit]
+    asked: Future[None] = field(init=False)
+    parsed: TranslationUnit | None = None
+
+    def ask(self, clang: libclang.Clang, flags: tuple[str, ...]) -> None:
+        """Have clang parse the unit."""
+        path, text = self.blobs[0].path.parent / _UNIT_NAME, "\n".join(self.unit.lines) + "\n"
+        self.parsed = libclang.parse(clang, path, flags, options=libclang.INCOMPLETE, text=text)
 
 
 def ask_clang(
@@ -194,9 +205,9 @@ def ask_clang(
         unit = _Unit(lines=list(prologue))
         for number, blob in enumerate(members):
             _write_blob(unit, f"ck_jit_blob_{number}", blob, texts[blob.name])
-        path, text = members[0].path.parent / _UNIT_NAME, "\n".join(unit.lines) + "\n"
-        parsed = pool.submit(libclang.parse, clang, path, flags, options=libclang.INCOMPLETE, text=text)
-        questions.append(Question(unit, members, parsed))
+        question = Question(unit, members)
+        question.asked = pool.submit(question.ask, clang, flags)
+        questions.append(question)
     return questions
 
 
@@ -222,6 +233,7 @@ def index_blobs(blobs: dict[str, BlobSource], questions: Sequence[Question]) -> 
             found[blob.name].append(kernel)
             if template is not None:
                 _add_template(index, template, blob)
+        question.parsed = None
     index.templates = dict(sorted(index.templates.items()))
     for name in blobs:
         _add_instances(index, name, found[name])
@@ -259,7 +271,9 @@ def _add_instances(index: BlobIndex, name: str, kernels: Sequence[KernelSpeciali
 
 def _answers(question: Question) -> Iterable[tuple[BlobSource, KernelSpecialisation, KernelTemplate | None]]:
     """Yield what the blobs of one question define; with the template where a new one turns up."""
-    parsed, unit = question.parsed.result(), question.unit
+    question.asked.result()
+    parsed, unit = question.parsed, question.unit
+    assert parsed is not None
     _raise_on_errors(parsed, unit, question.blobs[0])
     templates: dict[str, str] = {}
     arguments: dict[tuple[str, str | None], tuple[str, ...] | None] = {}

@@ -182,7 +182,7 @@ def _read_as_it_comes(
     errors: dict[int, CkPostBuildError] = {}
     library: _Library | None = None
     paths = {future: path for path, future in units.items()}
-    unanswered = {question.parsed for question in questions}
+    unanswered = {question.asked for question in questions}
     waiting: list[Future[Any]] = [*unanswered, *paths]
     for done in as_completed(waiting):
         try:
