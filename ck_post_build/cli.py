@@ -44,13 +44,25 @@ def _bridge() -> click.Command:
     return bridge_command
 
 
+def _cache_command(name: str) -> Callable[[], click.Command]:
+    def load() -> click.Command:
+        from ck_post_build import cache_commands
+
+        return cache_commands.COMMANDS[name]
+
+    return load
+
+
 def _print_cmake_dir(context: click.Context, _option: click.Parameter, given: bool) -> None:
     if given:
         click.echo(str(resource_dir("cmake")))
         context.exit()
 
 
-_LAZY: dict[str, Callable[[], click.Command]] = {"bridge": _bridge}
+_LAZY: dict[str, Callable[[], click.Command]] = {
+    "bridge": _bridge,
+    **{name: _cache_command(name) for name in ("prebuild", "cache", "doctor")},
+}
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

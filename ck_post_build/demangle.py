@@ -42,11 +42,14 @@ def template_arguments(symbol: str, name: str) -> tuple[str, ...]:
     Two symbols have equal arguments exactly if the strings are equal, since one demangler writes both.
     """
     text = demangle(symbol)
-    start = text.index(f"{name}<") + len(name)
+    return split_arguments(text[text.index(f"{name}<") + len(name) :])
+
+
+def split_arguments(text: str) -> tuple[str, ...]:
+    """Return the arguments of the list in angle brackets that `text` starts with."""
     pieces: list[str] = []
-    depth, piece_start = 0, start + 1
-    for position in range(start, len(text)):
-        character = text[position]
+    depth, piece_start = 0, 1
+    for position, character in enumerate(text):
         if character in _OPENING:
             depth += 1
         elif character in _CLOSING:

@@ -23,11 +23,17 @@ class RootBlob(msgspec.Struct, frozen=True):
 
 
 class RootManifest(msgspec.Struct, frozen=True):
-    """The blobs of one installed library, in order of their names, and the architectures it was built for."""
+    """The blobs of one installed library, in order of their names, and the architectures it was built for.
+
+    `parameters` has, for each template in the kernels' arguments, the names of its parameters, and `enums`, for each
+    enumeration among them, its values by their numbers.
+    """
 
     library: str
     arches: list[str]
     blobs: list[RootBlob]
+    parameters: dict[str, list[str]] = {}
+    enums: dict[str, dict[str, str]] = {}
 
 
 def manifest_name(library: str) -> str:
@@ -52,13 +58,19 @@ def read_root_manifest(root: Path, library: str) -> RootManifest:
         raise CkPostBuildError(f"damaged manifest: {error}. Install the library again", file=path) from error
 
 
+def root_directory(root: Path) -> Path:
+    """Return the JIT root: `root` itself, or the one in the prefix `root`; absolute."""
+    root = root.absolute()
+    return root / JIT_ROOT if (root / JIT_ROOT).is_dir() else root
+
+
 def find_root_manifests(root: Path) -> list[RootManifest]:
     """Return the manifests of all libraries of a JIT root (or of the prefix that holds it).
 
     Raises:
         CkPostBuildError: there is none.
     """
-    place = root / JIT_ROOT if (root / JIT_ROOT).is_dir() else root
+    place = root_directory(root)
     names = sorted(path.name.removesuffix(".manifest.json") for path in place.glob("*.manifest.json"))
     if not names:
         raise CkPostBuildError(
