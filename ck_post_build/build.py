@@ -17,6 +17,7 @@ from ck_post_build.build_info import FILE_NAME, BuildInfo, read_build_info
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.headers import header_files
+from ck_post_build.jit_root import JIT_ROOT
 from ck_post_build.ninja_graph import Graph, Source, write_graph
 from ck_post_build.outline import outlined_name
 from ck_post_build.output import write_all
@@ -171,6 +172,9 @@ def _graph(request: BuildRequest, info: BuildInfo, hipcc: Path) -> Graph:
     runtime = resource_dir("ck_jit_runtime")
     arch = [f"--offload-arch={info.arches[0]}"] if info.arches else []
     common = [*arch, "-fPIC", f"-I{request.output.absolute()}", f"-I{runtime}"]
+    # CK prints __FILE__ in messages: name the place that the header has when it is installed.
+    common += [f"-ffile-prefix-map={path}={JIT_ROOT}/{place}" for path, place in info.headers.items()]
+    common.append(f"-ffile-prefix-map={request.output.absolute()}=.")
     api_flags = tuple(info.apis[0].flags)
     sources = []
     for api in info.apis:

@@ -91,8 +91,14 @@ def actual(fixture: Fixture, scratch: Path) -> dict[str, bytes]:
         if cuts:
             result[f"{outlined}.diff"] = cuts
         for suffix in (".h", ".cpp"):
-            name = f"{includable(Path(api).stem)}_ck_jit.h" if suffix == ".h" else f"{Path(api).stem}_ck_jit.cpp"
+            name = f"{includable(Path(api).stem)}_ck_jit{suffix}"
             result[name] = (output / name).read_bytes()
+    for copy in sorted(output.rglob("*.hpp")):
+        name = copy.relative_to(output).as_posix()
+        original = next(p for p in (HERE / "include" / fixture.generation / name, source / name) if p.is_file())
+        result[f"{name}.diff".replace("/", "_")] = diff(original.read_bytes(), copy.read_bytes(), name)
+        header = f"{copy.stem}_hpp_ck_jit.h"
+        result[header] = (output / header).read_bytes()
     result["ck_jit_manifest_embedded.h"] = (output / "ck_jit_manifest_embedded.h").read_bytes()
     result["ck_jit_dispatch.h"] = (output / "ck_jit_dispatch.h").read_bytes()
     result["ck_jit_manifest"] = (output / "ck_jit_manifest").read_bytes().replace(b"\0", b"\0\n")
