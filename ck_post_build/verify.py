@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +10,11 @@ import platformdirs
 
 from ck_post_build.build import LIBRARY_FILE
 from ck_post_build.build_info import read_build_info
+from ck_post_build.cache_entry import parse_entry_name
+from ck_post_build.cache_key import input_key
 from ck_post_build.elf import defined_dynamic_symbols
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.jit_root import JIT_ROOT, read_root_manifest
+from ck_post_build.jit_root import JIT_ROOT, RootBlob, read_root_manifest
 
 CACHE_NAME = "ck_jit"
 
@@ -39,24 +40,19 @@ def verify(target: Path) -> Verified:
     Raises:
         CkPostBuildError: a compiled blob lacks a symbol that was predicted for it, or there is no library.
     """
-    if target.is_dir():
-        info = read_build_info(target)
-        blobs = {blob.name: blob.symbols for blob in info.blobs}
-        library = target / (target / LIBRARY_FILE).read_text() if (target / LIBRARY_FILE).is_file() else None
-    else:
-        manifest = read_root_manifest(target.absolute().parent / JIT_ROOT, target.name)
-        blobs = {blob.name: blob.symbols for blob in manifest.blobs}
-        library = target
+    library, arches, blobs = _contents(target)
     if library is not None:
         defined_dynamic_symbols(library)
+    # By key and not by name: names of entries are cut, and the cache may hold the same blob of another CK.
+    by_key = {input_key(blob, arch): blob for blob in blobs for arch in arches}
     compiled = 0
-    stems = {Path(name).stem: name for name in blobs}
     directory = cache_dir()
     for entry in sorted(directory.iterdir()) if directory.is_dir() else []:
-        match = re.fullmatch(r"(.+)\.[0-9a-f]{16,64}\.so", entry.name)
-        if match is None or match.group(1) not in stems:
+        name = parse_entry_name(entry.name)
+        blob = by_key.get(name.input) if name is not None else None
+        if blob is None:
             continue
-        missing = set(blobs[stems[match.group(1)]]) - defined_dynamic_symbols(entry)
+        missing = set(blob.symbols) - defined_dynamic_symbols(entry)
         if missing:
             raise CkPostBuildError(
                 f"the compiled blob lacks {sorted(missing)[0]} ({len(missing)} of its symbols). Remove it with "
@@ -64,4 +60,15 @@ def verify(target: Path) -> Verified:
                 file=entry,
             )
         compiled += 1
-    return Verified(len(blobs), sum(map(len, blobs.values())), compiled)
+    return Verified(len(blobs), sum(len(blob.symbols) for blob in blobs), compiled)
+
+
+def _contents(target: Path) -> tuple[Path | None, list[str], list[RootBlob]]:
+    """Return the library (if there is one yet), the architectures it is for, and its blobs."""
+    if not target.is_dir():
+        manifest = read_root_manifest(target.absolute().parent / JIT_ROOT, target.name)
+        return target, manifest.arches, manifest.blobs
+    info = read_build_info(target)
+    name = target / LIBRARY_FILE
+    blobs = [RootBlob(b.name, b.source, b.flags, b.source_hash, b.headers_hash, b.symbols) for b in info.blobs]
+    return target / name.read_text() if name.is_file() else None, info.arches, blobs
