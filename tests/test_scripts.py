@@ -246,7 +246,11 @@ def test_only_missing_packages_are_installed(tmp_path, debian):
 def test_missing_packages_are_listed_by_group(tmp_path, debian):
     listed = answer(SCRIPTS / "install_packages.sh", "--list", "python", "dev", env=debian).split()
     # shellcheck was removed and left its configuration: that is not installed.
-    assert listed == ["python3-venv", "python3-pip", *("shellcheck clang-format-19 g++ libc6-dev cmake git").split()]
+    assert listed == [
+        "python3-venv",
+        "python3-pip",
+        *["shellcheck", "clang-format-19", "g++", "libc6-dev", "cmake", "git"],
+    ]
     assert not (tmp_path / "apt.log").exists()
 
 
