@@ -39,7 +39,7 @@ def check_library(library: Path, header: Header, functions: list[Function], reco
             if missing:
                 raise CkPostBuildError(
                     f"the library does not export {', '.join(missing)}; the header declares them. Export them "
-                    "(extern \"C\", default visibility) or take them out of the spec",
+                    '(extern "C", default visibility) or take them out of the spec',
                     file=library,
                 )
             report = AbiReport(record=record is not None and record in exported)
@@ -67,9 +67,7 @@ def _exports(elf: ELFFile, library: Path) -> set[str]:
     }
 
 
-def _compare(
-    library: Path, reader: DwarfReader, header: Header, functions: list[Function], report: AbiReport
-) -> None:
+def _compare(library: Path, reader: DwarfReader, header: Header, functions: list[Function], report: AbiReport) -> None:
     found = reader.functions({f.name for f in functions})
     differences = []
     for function in functions:
@@ -80,7 +78,9 @@ def _compare(
         report.signatures.append(function.name)
         if not _same_signature(function, theirs):
             place = f"{header.path.name}:{function.line}"
-            differences.append(f"{function.name}\n  header ({place}): {function.signature()}\n  library: {theirs.signature()}")
+            differences.append(
+                f"{function.name}\n  header ({place}): {function.signature()}\n  library: {theirs.signature()}"
+            )
     for name, struct in header.structs.items():
         if name in reader.structs and reader.structs[name].fields:
             differences += _layout_differences(struct, reader.structs[name])

@@ -67,7 +67,9 @@ class ConditionWriter:
         self.float_context = any(self.is_float(side) for side in sides)
         operators = [COMPARISONS[type(op)] for op in node.ops]
         if self.language == "python":
-            return self.write(sides[0]) + "".join(f" {o} {self.write(s)}" for o, s in zip(operators, sides[1:], strict=True))
+            return self.write(sides[0]) + "".join(
+                f" {o} {self.write(s)}" for o, s in zip(operators, sides[1:], strict=True)
+            )
         pairs = zip(sides[:-1], operators, sides[1:], strict=True)
         return " && ".join(f"{self.write(a)} {operator} {self.write(b)}" for a, operator, b in pairs)
 

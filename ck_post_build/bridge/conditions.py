@@ -163,7 +163,9 @@ class _Checker:
     def remainder(self, node: ast.Compare) -> None:
         zero = len(node.ops) == 1 and isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value == 0
         if not (zero and isinstance(node.ops[0], (ast.Eq, ast.NotEq)) and isinstance(node.left, ast.BinOp)):
-            raise ConditionError(f"{ast.unparse(node)!r}: compare a remainder with 0 only, its sign differs by language")
+            raise ConditionError(
+                f"{ast.unparse(node)!r}: compare a remainder with 0 only, its sign differs by language"
+            )
         dividend, divisor = node.left.left, node.left.right
         self.expect(dividend, "integer", "number")
         self.bound(dividend)

@@ -59,14 +59,18 @@ def _function(item: FunctionSpec, spec: Spec, path: Path, header: Header) -> Fun
         raise spec_error(path, f"the load hook takes no argument, but it is {function.signature()}", item.name)
     for parameter in function.parameters:
         if parameter.name in languages.RESERVED or parameter.name == item.wrapper:
-            message = f"parameter {parameter.name!r} of {item.name} is a reserved word in one of the languages: rename it"
+            message = (
+                f"parameter {parameter.name!r} of {item.name} is a reserved word in one of the languages: rename it"
+            )
             raise CkPostBuildError(message, file=header.path, line=function.line)
     if _is_status(item, function):
         if spec.status is None:
-            message = f"{item.name} returns a status but the spec has no [status]; say returns = \"value\" if it is none"
+            message = f'{item.name} returns a status but the spec has no [status]; say returns = "value" if it is none'
             raise spec_error(path, message, item.name)
         if function.result.kind != "integer" or function.result.size > 4:
-            message = f"{item.name} returns {function.result.describe()}, which cannot be a status: say returns = \"value\""
+            message = (
+                f'{item.name} returns {function.result.describe()}, which cannot be a status: say returns = "value"'
+            )
             raise spec_error(path, message, item.name)
     return function
 

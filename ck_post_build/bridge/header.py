@@ -61,7 +61,9 @@ class _Reader:
     def read(self, unit: Cursor) -> Header:
         for cursor in unit.get_children():
             if cursor.kind == CursorKind.ENUM_DECL and cursor.is_definition():
-                values = {c.spelling: c.enum_value for c in cursor.get_children() if c.kind == CursorKind.ENUM_CONSTANT_DECL}
+                values = {
+                    c.spelling: c.enum_value for c in cursor.get_children() if c.kind == CursorKind.ENUM_CONSTANT_DECL
+                }
                 self.header.enums[_tag(cursor)] = values
             elif cursor.kind == CursorKind.TYPEDEF_DECL:
                 declaration = cursor.underlying_typedef_type.get_declaration()
@@ -75,7 +77,9 @@ class _Reader:
         if cursor.type.kind == TypeKind.FUNCTIONNOPROTO:
             raise self.error(f"{cursor.spelling}() declares no parameters at all: write (void)", cursor)
         if cursor.type.is_function_variadic():
-            raise self.error(f"{cursor.spelling} takes a variable number of arguments, which no bridge can pass on", cursor)
+            raise self.error(
+                f"{cursor.spelling} takes a variable number of arguments, which no bridge can pass on", cursor
+            )
         parameters = tuple(
             Parameter(
                 argument.spelling or f"argument_{number}",

@@ -157,7 +157,9 @@ def _check_names(spec: Spec, path: Path) -> None:
         if not _VARIABLE.fullmatch(variable):
             raise spec_error(path, f"{variable!r} is not the name of an environment variable", variable)
     if "/" in spec.library.file or not spec.library.file:
-        raise spec_error(path, "library.file is a file name; put its directory into library.directories", spec.library.file)
+        raise spec_error(
+            path, "library.file is a file name; put its directory into library.directories", spec.library.file
+        )
     for directory in spec.library.directories:
         if not directory.startswith("/"):
             raise spec_error(path, f"directory {directory!r} must be absolute: a process can start anywhere", directory)
@@ -171,10 +173,14 @@ def _check_functions(spec: Spec, path: Path) -> None:
         if not _VARIABLE.fullmatch(function.wrapper):
             raise spec_error(path, f"{function.wrapper!r} is not an identifier", function.wrapper)
         if function.wrapper in taken:
-            raise spec_error(path, f"{function.wrapper!r} is used twice: give one of them another alias", function.wrapper)
+            raise spec_error(
+                path, f"{function.wrapper!r} is used twice: give one of them another alias", function.wrapper
+            )
         taken.add(function.wrapper)
         if function.role == "load" and (function.requires or function.obligations or function.alias):
-            raise spec_error(path, f"{function.name} is the load hook: it takes no alias and no conditions", function.name)
+            raise spec_error(
+                path, f"{function.name} is the load hook: it takes no alias and no conditions", function.name
+            )
     if sum(f.role == "load" for f in spec.functions) > 1:
         raise CkPostBuildError("more than one function has the role load; one library has one load hook", file=path)
     if not spec.calls:

@@ -24,7 +24,14 @@ FLA = "fla-core==0.6.0"
 HEADERS = ("include/flashinfer/flat/", "cutlass/include/", "cutlass/tools/util/include/")
 # Of -use_fast_math, with which FlashInfer compiles, only -ftz: its log2 is off by 2e-7 near 1, which a gate of 0.9999
 # carries through thousands of tokens.
-NVCC_FLAGS = ("-std=c++20", "-O3", "-DNDEBUG", "-ftz=true", "-gencode=arch=compute_90a,code=sm_90a", "--expt-relaxed-constexpr")
+NVCC_FLAGS = (
+    "-std=c++20",
+    "-O3",
+    "-DNDEBUG",
+    "-ftz=true",
+    "-gencode=arch=compute_90a,code=sm_90a",
+    "--expt-relaxed-constexpr",
+)
 FLAT_FLAGS = ("-DFLAT_SM90A_ENABLED", "-DCUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED", "-w")
 HOST_FLAGS = ("-std=c++20", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden")
 
@@ -73,7 +80,10 @@ def compile_all(output: Path, headers: Path, bridge: Path) -> list[Path]:
     commands: dict[Path, list[str | Path]] = {
         shim / "flat_kernel.cu": [*nvcc, *FLAT_FLAGS, *includes],
         shim / "state_kernels.cu": [*nvcc],
-        **{shim / f"{name}.cpp": ["g++", *HOST_FLAGS, "-isystem", cuda] for name in ("entry", "scratch", "stream", "device")},
+        **{
+            shim / f"{name}.cpp": ["g++", *HOST_FLAGS, "-isystem", cuda]
+            for name in ("entry", "scratch", "stream", "device")
+        },
         bridge / "gdn_abi.c": ["gcc", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", f"-I{HERE}"],
     }
     made = []

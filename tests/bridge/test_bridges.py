@@ -58,7 +58,9 @@ def test_a_missing_library_is_one_warning(strict: Programs, language: str, tmp_p
 @each_language
 def test_a_file_that_is_no_library_is_one_warning(strict: Programs, language: str, tmp_path: Path) -> None:
     (tmp_path / "libstandin.so").write_text("not ELF")
-    assert_refused(strict.run(language, "available", env=enabled(tmp_path / "libstandin.so")), "cannot open the library")
+    assert_refused(
+        strict.run(language, "available", env=enabled(tmp_path / "libstandin.so")), "cannot open the library"
+    )
 
 
 @each_language

@@ -73,7 +73,9 @@ def test_a_divisor_may_be_known_from_an_earlier_condition(earlier: str) -> None:
     assert parse_condition("n % m == 0", TYPES, nonzero).render("rust") == "i128::from(n) % i128::from(m) == 0"
 
 
-@pytest.mark.parametrize("earlier", ["m >= 0", "m > -1", "m != 1", "m == 0", "m <= 8", "flag or m >= 1", "n >= 1", "-1 < m"])
+@pytest.mark.parametrize(
+    "earlier", ["m >= 0", "m > -1", "m != 1", "m == 0", "m <= 8", "flag or m >= 1", "n >= 1", "-1 < m"]
+)
 def test_a_divisor_that_may_be_zero_is_refused(earlier: str) -> None:
     nonzero: set[str] = set()
     parse_condition(earlier, TYPES, nonzero)

@@ -132,7 +132,17 @@ int main() {
 def test_every_cut_covers_the_sequence_once(tmp_path: Path) -> None:
     (tmp_path / "split_test.cpp").write_text(SPLIT_TEST)
     program = tmp_path / "split_test"
-    run("g++", "-std=c++20", "-O1", "-Wall", "-Werror", f"-I{EXAMPLE / 'shim'}", tmp_path / "split_test.cpp", "-o", program)
+    run(
+        "g++",
+        "-std=c++20",
+        "-O1",
+        "-Wall",
+        "-Werror",
+        f"-I{EXAMPLE / 'shim'}",
+        tmp_path / "split_test.cpp",
+        "-o",
+        program,
+    )
     run(program)
 
 

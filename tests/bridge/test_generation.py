@@ -156,16 +156,22 @@ def test_a_library_with_another_signature_is_an_error_that_shows_both(
         file = spec.parent / name
         text = file.read_text()
         assert change[0] in text
-        file.write_text(text.replace(*change).replace("return STANDIN_OK;\n#endif\n}\n\n#ifndef", "#endif\n}\n\n#ifndef"))
+        file.write_text(
+            text.replace(*change).replace("return STANDIN_OK;\n#endif\n}\n\n#ifndef", "#endif\n}\n\n#ifndef")
+        )
     library = tmp_path / "libwrong.so"
-    compile_library(library, [spec.parent / "standin.c", spec.parent / "bridge" / "standin_abi.c"], f"-I{spec.parent}", "-w")
+    compile_library(
+        library, [spec.parent / "standin.c", spec.parent / "bridge" / "standin_abi.c"], f"-I{spec.parent}", "-w"
+    )
     (tmp_path / "out").mkdir()
     with pytest.raises(CkPostBuildError, match="the library does not match the header") as caught:
         generate(STANDIN / "standin.toml", tmp_path / "out", library)
     ours, theirs = WRONG_SIGNATURES[change]
     header_line, library_line = re.findall(r"  (header|library)[^:]*(?::\d+\))?: (.*)", str(caught.value))
     assert ours in header_line[1]
-    assert theirs.replace("struct standin_handle*", "void*") in library_line[1].replace("struct standin_handle*", "void*")
+    assert theirs.replace("struct standin_handle*", "void*") in library_line[1].replace(
+        "struct standin_handle*", "void*"
+    )
     assert list((tmp_path / "out").iterdir()) == []  # nothing written
 
 
@@ -187,7 +193,9 @@ def test_a_library_that_lacks_something_is_an_error(edited: Edit, tmp_path: Path
     with pytest.raises(CkPostBuildError, match=r"does not export"):
         generate(spec, tmp_path / "out", library)
     library = compile_library(tmp_path / "libbare.so", [spec.parent / "standin.c"], f"-I{spec.parent}")
-    with pytest.raises(CkPostBuildError, match=r"exports no standin_abi, which the spec requires. Compile standin_abi.c"):
+    with pytest.raises(
+        CkPostBuildError, match=r"exports no standin_abi, which the spec requires. Compile standin_abi.c"
+    ):
         generate(spec, tmp_path / "out", library)
 
 
@@ -205,13 +213,25 @@ def test_a_file_that_is_no_library_is_an_error(edited: Edit, tmp_path: Path, con
 # The header and the spec.
 
 WRONG_HEADERS = [
-    ("int standin_fail(int code);", "int standin_fail(int code", r"standin.h:\d+: the header does not compile as C: .*"),
-    ("int standin_fail(int code);", "int standin_fail(int code, ...);", "standin.h:41: .* variable number of arguments"),
+    (
+        "int standin_fail(int code);",
+        "int standin_fail(int code",
+        r"standin.h:\d+: the header does not compile as C: .*",
+    ),
+    (
+        "int standin_fail(int code);",
+        "int standin_fail(int code, ...);",
+        "standin.h:41: .* variable number of arguments",
+    ),
     ("int standin_fail(int code);", "int standin_fail(void (*call)(int));", "standin.h:41: a callback cannot cross"),
     ("int standin_fail(int code);", "int standin_fail();", r"standin.h:41: standin_fail\(\) declares no parameters"),
     ("int standin_fail(int code);", "int standin_fail(int match);", "standin.h:41: parameter 'match' .* reserved word"),
     ("int standin_fail(int code);", "int standin_fail(long double x);", "standin.h:41: type long double cannot cross"),
-    ("int standin_fail(int code);", "long standin_fail(int code);", r"standin.toml:43: standin_fail returns int64, .*status"),
+    (
+        "int standin_fail(int code);",
+        "long standin_fail(int code);",
+        r"standin.toml:43: standin_fail returns int64, .*status",
+    ),
     ("int standin_fail(int code);", "", r"standin.toml:43: standin.h declares no function standin_fail"),
     ("int standin_load(void);", "int standin_load(int x);", "standin.toml:25: the load hook takes no argument"),
     ("    float low, high;", "    union { float low; int high; } u;", "is a union, which has no one layout"),
