@@ -34,6 +34,7 @@ from ck_post_build.demangle import template_arguments
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import Flags
 from ck_post_build.source import read_text
+from ck_post_build.trait_templates import TraitTemplates
 
 BLOB_SUFFIXES = frozenset({".cpp", ".cc", ".cxx", ".cu", ".hip"})
 
@@ -109,6 +110,7 @@ class BlobIndex:
         instances: in order of the blobs' names, then of their arguments.
         by_symbol: the instance that defines a kernel symbol.
         by_arguments: the instance that defines (template, arguments).
+        traits: what the kernels' template arguments are called.
     """
 
     blobs: dict[str, BlobSource] = field(default_factory=dict)
@@ -116,6 +118,7 @@ class BlobIndex:
     instances: list[Instance] = field(default_factory=list)
     by_symbol: dict[str, Instance] = field(default_factory=dict)
     by_arguments: dict[tuple[str, tuple[str, ...]], Instance] = field(default_factory=dict)
+    traits: TraitTemplates = field(default_factory=TraitTemplates)
     _demangled: dict[frozenset[str], dict[tuple[str, tuple[str, ...]], Instance]] = field(default_factory=dict)
 
     def by_demangled_arguments(self, templates: Collection[str]) -> dict[tuple[str, tuple[str, ...]], Instance]:
@@ -229,7 +232,7 @@ def index_blobs(blobs: dict[str, BlobSource], questions: Sequence[Question]) -> 
     index = BlobIndex(blobs=blobs)
     found: dict[str, list[KernelSpecialisation]] = defaultdict(list)
     for question in questions:
-        for blob, kernel, template in _answers(question):
+        for blob, kernel, template in _answers(question, index.traits):
             found[blob.name].append(kernel)
             if template is not None:
                 _add_template(index, template, blob)
@@ -269,8 +272,10 @@ def _add_instances(index: BlobIndex, name: str, kernels: Sequence[KernelSpeciali
             index.by_arguments[kernel.template, arguments] = instance
 
 
-def _answers(question: Question) -> Iterable[tuple[BlobSource, KernelSpecialisation, KernelTemplate | None]]:
-    """Yield what the blobs of one question define; with the template where a new one turns up."""
+def _answers(
+    question: Question, traits: TraitTemplates
+) -> Iterable[tuple[BlobSource, KernelSpecialisation, KernelTemplate | None]]:
+    """Yield what the blobs of one question define; with the template where a new one turns up. Adds to `traits`."""
     question.asked.result()
     parsed, unit = question.parsed, question.unit
     assert parsed is not None
@@ -290,6 +295,7 @@ def _answers(question: Question) -> Iterable[tuple[BlobSource, KernelSpecialisat
             raise CkPostBuildError(
                 f"{written} has a template argument that is neither a type nor an integer", file=blob.path
             )
+        traits.note(cursor, values)
         template = None
         if written not in templates:
             template = _kernel_template(cursor)

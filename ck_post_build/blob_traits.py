@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ck_post_build.demangle import demangle, split_arguments
+from ck_post_build.demangle import demangle, function_name, split_arguments
 from ck_post_build.jit_root import RootBlob, RootManifest
 from ck_post_build.names import direction
 
@@ -14,8 +14,8 @@ Traits = dict[str, frozenset[Value]]
 # Shorter names, and those that users of attention have for CK's.
 ALIASES = {"data_type": "dtype", "fmha_pipeline_enum": "pipeline", "bias_enum": "bias", "fmha_mask": "mask"}
 
-_FUNCTION = re.compile(r"(?:[\w:<>,()\s*&]+\s)?([A-Za-z_][\w:]*)<")
 _ENUM_VALUE = re.compile(r"\(([A-Za-z_][\w:]*)\)(-?\d+)")
+_SWITCH = re.compile(r"<(true|false)\b")
 _ARCH_TAG = re.compile(r"(?:\w+::)*(gfx\w+)_t")
 
 
@@ -47,11 +47,9 @@ def _symbol_traits(symbol: str, manifest: RootManifest) -> list[tuple[str, Value
         text = demangle(symbol)
     except ValueError:
         return []
-    match = _FUNCTION.match(text)
-    if match is None:
-        return []
-    traits: list[tuple[str, Value]] = [("direction", direction(match.group(1)))]
-    for argument in split_arguments(text[match.end() - 1 :]):
+    function, arguments = function_name(text)
+    traits: list[tuple[str, Value]] = [("direction", direction(function))]
+    for argument in arguments:
         traits += _argument_traits(argument, manifest)
     return traits
 
@@ -61,8 +59,14 @@ def _argument_traits(argument: str, manifest: RootManifest) -> list[tuple[str, V
         return [("arch", tag.group(1))]
     template, bracket, rest = argument.partition("<")
     names = manifest.parameters.get(template, [])
-    values = split_arguments(bracket + rest) if names else ()
-    return [(trait_name(name), trait_value(value, manifest.enums)) for name, value in zip(names, values, strict=False)]
+    traits: list[tuple[str, Value]] = []
+    for name, text in zip(names, split_arguments(bracket + rest) if names else (), strict=False):
+        value = trait_value(text, manifest.enums)
+        traits.append((trait_name(name), value))
+        # Whether there is a mask is the mask type's first argument.
+        if isinstance(value, str) and (switch := _SWITCH.search(value)):
+            traits.append((trait_name(name), switch.group(1)))
+    return traits
 
 
 def trait_value(text: str, enums: dict[str, dict[str, str]]) -> Value:

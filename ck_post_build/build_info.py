@@ -39,6 +39,7 @@ class BuildInfo(msgspec.Struct, frozen=True):
         headers: header directory or file → its place under the JIT root.
         arches: what ``--offload-arch`` named.
         manifest_records: the file for ``CK_JIT_MANIFEST``.
+        parameters, enums: what the kernels' template arguments are called, as in ``TraitTemplates``.
     """
 
     apis: list[ApiInfo]
@@ -46,6 +47,8 @@ class BuildInfo(msgspec.Struct, frozen=True):
     headers: dict[str, str]
     arches: list[str]
     manifest_records: str
+    parameters: dict[str, list[str]] = {}
+    enums: dict[str, dict[str, str]] = {}
 
 
 def read_build_info(directory: Path) -> BuildInfo:

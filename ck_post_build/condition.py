@@ -27,7 +27,8 @@ class Condition:
 
     A comparison is ``trait op value``, where op is ``=``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in`` or ``not in``; also
     ``64 <= hdim <= 128``. A trait alone means that it is true. Values are numbers, words, and text in quotes. Of a blob
-    with several values of a trait, one has to fit. A blob that lacks the trait does not fit, whatever the comparison.
+    with several values of a trait, one has to fit, and none for ``!=`` and ``not in``. A blob that lacks the trait does not
+    fit, whatever the comparison.
 
     Args:
         text: the condition.
@@ -90,7 +91,7 @@ class Condition:
         if isinstance(op, (ast.Eq, ast.In)):
             return lambda traits: bool(traits.get(name, frozenset()) & values)
         if isinstance(op, (ast.NotEq, ast.NotIn)):
-            return lambda traits: bool(traits.get(name, frozenset()) - values)
+            return lambda traits: name in traits and not traits[name] & values
         order = _ORDER.get(type(op))
         numbers = [value for value in values if isinstance(value, int)]
         if order is None or not numbers:

@@ -60,3 +60,18 @@ def split_arguments(text: str) -> tuple[str, ...]:
         if depth == 0:
             break
     return tuple(pieces)
+
+
+def function_name(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the qualified name of the function in the C++ name `text`, and its template arguments."""
+    depth, start = 0, 0
+    text = text.replace("(anonymous namespace)", "<unnamed>")
+    for position, character in enumerate(text):
+        if depth == 0 and character == " ":
+            start = position + 1  # a result type stands in front
+        elif depth == 0 and character == "(":
+            text = text[:position]
+            break
+        depth += (character in _OPENING) - (character in _CLOSING)
+    name, bracket, rest = text[start:].removeprefix("<unnamed>::").partition("<")
+    return name, split_arguments(bracket + rest) if bracket else ()

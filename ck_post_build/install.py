@@ -59,6 +59,8 @@ def _root_manifest(info: BuildInfo, library: str) -> RootManifest:
             RootBlob(b.name, SOURCE_DIRECTORY + b.name, b.flags, b.source_hash, b.headers_hash, b.symbols)
             for b in info.blobs
         ],
+        parameters=info.parameters,
+        enums=info.enums,
     )
 
 

@@ -356,6 +356,8 @@ def _build_info(
         headers={str(path): place for path, place in headers.places.items()},
         arches=list(manifest.arches),
         manifest_records=MANIFEST_RECORDS,
+        parameters=index.traits.parameters,
+        enums=index.traits.enums,
     )
     return msgspec.json.encode(info)
 
