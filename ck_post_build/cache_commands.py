@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from ck_post_build.errors import CkPostBuildError
 
 if TYPE_CHECKING:
     from ck_post_build.blob_selection import Target
+    from ck_post_build.prebuild import Outcome
 
 _PATH = click.Path(path_type=Path, readable=False)
 _ROOT = click.option(
@@ -53,6 +53,7 @@ def _shard(context: click.Context, option: click.Parameter, text: str | None) ->
     multiple=True,
     help="GPU to compile for. Repeats. Default: CK_JIT_ARCH, or all it was built for.",
 )
+@click.option("--scheduler", metavar="ADDRESS", help="Compile on the workers of this Dask scheduler (tcp://HOST:PORT).")
 @click.option("-j", "jobs", type=click.IntRange(min=1), help="Compiles at once on this machine. Default: all cores.")
 @click.option("--list", "only_list", is_flag=True, help="Print what is selected, with its traits, and compile nothing.")
 @_CACHE
@@ -64,6 +65,7 @@ def prebuild_command(
     everything: bool,
     shard: tuple[int, int] | None,
     arches: tuple[str, ...],
+    scheduler: str | None,
     jobs: int | None,
     only_list: bool,
     cache_dir: Path | None,
@@ -76,11 +78,12 @@ def prebuild_command(
     Example:
       ck-post-build prebuild --root dist --where "hdim=128 and dtype=bf16" --arch gfx942
     """
+    from ck_post_build import runtime_env
     from ck_post_build.blob_selection import Selection, select
     from ck_post_build.jit_root import find_root_manifests
 
     manifests = find_root_manifests(root)
-    chosen = arches or tuple(filter(None, [os.environ.get("CK_JIT_ARCH", "")]))
+    chosen = arches or runtime_env.chosen_arches()
     targets = select(manifests, Selection(patterns, list_file, where, everything, shard), chosen)
     if only_list:
         from ck_post_build.blob_traits import describe
@@ -89,10 +92,12 @@ def prebuild_command(
             manifest = next(m for m in manifests if m.library == target.library)
             click.echo(f"{target.label} {describe(manifest, target.blob)}".rstrip())
         return
-    _run_prebuild(root, targets, jobs, cache_dir)
+    _run_prebuild(root, targets, scheduler, jobs, cache_dir)
 
 
-def _run_prebuild(root: Path, targets: Sequence[Target], jobs: int | None, cache_dir: Path | None) -> None:
+def _run_prebuild(
+    root: Path, targets: Sequence[Target], scheduler: str | None, jobs: int | None, cache_dir: Path | None
+) -> None:
     from ck_post_build import runtime_env
     from ck_post_build.cache_dir import open_cache
     from ck_post_build.jit_root import root_directory
@@ -103,14 +108,22 @@ def _run_prebuild(root: Path, targets: Sequence[Target], jobs: int | None, cache
     place = root_directory(root)
     cache = runtime_env.cache_dir(cache_dir)
     open_cache(cache)
-    from ck_post_build.cache_key import compiler_id, compiler_key, read_script
-    from ck_post_build.compile_blob import Compiler
-    from ck_post_build.prebuild import prebuild
+    outcomes: Generator[Outcome, None, None]
+    if scheduler is not None:
+        from ck_post_build.dask_build import prebuild_on_workers
 
-    by = compiler_id(runtime_env.find_hipcc())
-    compiler = Compiler(place, by.hipcc, runtime_env.compile_timeout())
-    key = compiler_key(by.identity, read_script(place))
-    outcomes = prebuild(targets, cache, compiler, key, jobs or runtime_env.usable_cores())
+        outcomes = prebuild_on_workers(
+            targets, cache, place, scheduler, lambda text: click.echo(f"note: {text}", err=True)
+        )
+    else:
+        from ck_post_build.cache_key import compiler_id, compiler_key, read_script
+        from ck_post_build.compile_blob import Compiler
+        from ck_post_build.prebuild import prebuild
+
+        by = compiler_id(runtime_env.find_hipcc())
+        compiler = Compiler(place, by.hipcc, runtime_env.compile_timeout())
+        key = compiler_key(by.identity, read_script(place))
+        outcomes = prebuild(targets, cache, compiler, key, jobs or runtime_env.usable_cores())
     try:
         found = follow(outcomes, len(targets))
     finally:
@@ -118,6 +131,53 @@ def _run_prebuild(root: Path, targets: Sequence[Target], jobs: int | None, cache
     click.echo(summary(found, time.monotonic() - started))
     if any(outcome.state is State.FAILED for outcome in found):
         sys.exit(1)
+
+
+@click.command("pack")
+@click.option("-o", "--output", type=_PATH, required=True, help="The archive; .tar.gz is compressed.")
+@_ROOT
+@click.option("--arch", "arches", multiple=True, help="Take only entries for this GPU. Repeats.")
+@_CACHE
+def pack_command(output: Path, root: Path, arches: tuple[str, ...], cache_dir: Path | None) -> None:
+    """Pack the cache entries of a library into one archive, for machines that shall not compile.
+
+    \b
+    Example:
+      ck-post-build pack -o kernels.tar.gz --root dist
+    """
+    from contextlib import suppress
+
+    from ck_post_build import runtime_env
+    from ck_post_build.cache_key import compiler_id
+    from ck_post_build.pack import pack
+
+    compiler = None
+    with suppress(CkPostBuildError):
+        compiler = compiler_id(runtime_env.find_hipcc())
+    index = pack(root, runtime_env.cache_dir(cache_dir), output, arches or runtime_env.chosen_arches(), compiler)
+    total = sum(len(manifest.blobs) for manifest in index.libraries)
+    packed = {(entry.library, entry.blob) for entry in index.entries}
+    click.echo(f"{len(index.entries)} entries, for {len(packed)} of {total} blobs")
+
+
+@click.command("unpack")
+@click.argument("archive", type=_PATH)
+@click.option("-o", "--output", type=_PATH, required=True, help="The directory, for CK_JIT_CACHE_PATH.")
+@click.option("--root", type=_PATH, help="The installed library; refuse a pack for another build of it.")
+def unpack_command(archive: Path, output: Path, root: Path | None) -> None:
+    """Unpack what pack made into a directory for CK_JIT_CACHE_PATH. Every entry is checked.
+
+    \b
+    Example:
+      ck-post-build unpack kernels.tar.gz -o /opt/kernels --root dist
+      export CK_JIT_CACHE_PATH=/opt/kernels CK_JIT_COMPILE=0
+    """
+    from ck_post_build.pack import unpack
+
+    index = unpack(archive, output, root)
+    click.echo(f"{len(index.entries)} entries; use them with CK_JIT_CACHE_PATH={output.absolute()}")
+    if root is None:
+        click.echo("note: not compared with a library; --root does that", err=True)
 
 
 @click.group("cache")
@@ -281,6 +341,8 @@ def doctor_command(root: Path | None, cache_dir: Path | None) -> None:
 
 COMMANDS: dict[str, click.Command] = {
     "prebuild": prebuild_command,
+    "pack": pack_command,
+    "unpack": unpack_command,
     "cache": cache_command,
     "doctor": doctor_command,
 }

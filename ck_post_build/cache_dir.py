@@ -151,8 +151,7 @@ def read_entry(path: Path, blob: RootBlob | None = None, arch: str | None = None
     if entry is None:
         raise BadEntryError("has no entry's name")
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as stream:
+        with os.fdopen(_open(path), "rb") as stream:
             if problem := why_not_ours(os.fstat(stream.fileno())):
                 raise BadEntryError(problem)
             data = stream.read()
@@ -162,6 +161,15 @@ def read_entry(path: Path, blob: RootBlob | None = None, arch: str | None = None
         raise BadEntryError(f"cannot be read: {error.strerror}") from error
     verify_entry(data, entry.key, blob.symbols if blob else (), arch)
     return data
+
+
+def _open(path: Path) -> int:
+    """Open an entry without following a link, waiting for a fifo, or, where that can be had, making it look used."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(path, flags | os.O_NOATIME)
+    except PermissionError:  # another user's file
+        return os.open(path, flags)
 
 
 def is_good(path: Path, blob: RootBlob, arch: str) -> bool:

@@ -86,7 +86,7 @@ class Upkeep:
             private_dir(str(directory))
         owners, key = None, ""
         if root is not None:
-            owners = EntryOwners(find_root_manifests(root))
+            owners = EntryOwners(find_root_manifests(root), runtime_env.chosen_arches())
             with contextlib.suppress(CkPostBuildError):  # no compiler: entries by any are as good
                 by = compiler_id(runtime_env.find_hipcc())
                 key = compiler_key(by.identity, read_script(root_directory(root)))
@@ -116,11 +116,13 @@ class Upkeep:
         return sum(file.kind is kind for file in self._files)
 
     def state(self, entry: Entry) -> str:
-        """Return ``current``, ``stale (why)`` or ``orphan`` for an entry, by the libraries that were given."""
+        """Return ``current``, ``stale (why)``, ``orphan`` or ``unknown (why)`` for an entry, by the given libraries."""
         assert self._owners is not None
         if not self._owners.has_blob(entry.name):
             return "orphan"
         if self._owners.find(entry.name, entry.path) is None:
+            if self._owners.cannot_tell(entry.name, entry.path):
+                return "unknown (its architecture cannot be told: set CK_JIT_ARCH)"
             return "stale (another source, headers, flags or architecture)"
         if self._compiler not in ("", entry.name.compiler):
             return "stale (another compiler)"

@@ -61,7 +61,7 @@ def _print_cmake_dir(context: click.Context, _option: click.Parameter, given: bo
 
 _LAZY: dict[str, Callable[[], click.Command]] = {
     "bridge": _bridge,
-    **{name: _cache_command(name) for name in ("prebuild", "cache", "doctor")},
+    **{name: _cache_command(name) for name in ("prebuild", "pack", "unpack", "cache", "doctor")},
 }
 
 

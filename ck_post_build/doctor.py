@@ -175,10 +175,9 @@ def _library(root: Path, cache: str, compiler: CompilerId | None) -> Iterator[Fi
 
 
 def _to_compile(manifest: RootManifest, cache: str, key: str | None) -> Finding:
-    arches = [arch for arch in [os.environ.get("CK_JIT_ARCH", "")] if arch]
     what = f"{manifest.library}: {len(manifest.blobs)} blobs"
     try:
-        targets = select([manifest], Selection(everything=True), arches)
+        targets = select([manifest], Selection(everything=True), runtime_env.chosen_arches())
     except CkPostBuildError as error:
         return Finding("note", "library", f"{what}; {error}")
     there = {f.entry for f in list_cache(Path(cache)) if f.kind is Kind.ENTRY and f.entry}

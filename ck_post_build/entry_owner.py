@@ -38,12 +38,20 @@ class EntryOwners:
             for arch in (*manifest.arches, *self._arches, *map(processor, self._arches)):
                 if input_key(blob, arch) == entry.input:
                     return Target(manifest.library, blob, arch, entry.input)
-        unbound = [(manifest, blob) for manifest, blob in candidates if not manifest.arches]
+        unbound = self._unbound(entry)
         for arch in _device_code(path) if unbound else ():
             for manifest, blob in unbound:
                 if input_key(blob, arch) == entry.input:
                     return Target(manifest.library, blob, arch, entry.input)
         return None
+
+    def cannot_tell(self, entry: EntryName, path: Path) -> bool:
+        """Tell whether ``find`` may have missed the owner: no manifest names architectures, and the file does not tell."""
+        return bool(self._unbound(entry)) and not _device_code(path)
+
+    def _unbound(self, entry: EntryName) -> list[tuple[RootManifest, RootBlob]]:
+        """Return the blobs of that name in libraries that were built for no architecture in particular."""
+        return [(manifest, blob) for manifest, blob in self._by_stem.get(entry.stem, []) if not manifest.arches]
 
 
 def _device_code(path: Path) -> list[str]:

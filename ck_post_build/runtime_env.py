@@ -63,6 +63,12 @@ def lock_dirs(cache: str) -> list[str]:
     return [first, f"{cache}/lock"]
 
 
+def chosen_arches() -> tuple[str, ...]:
+    """Return the architecture in ``CK_JIT_ARCH``; none when it is not set."""
+    chosen = _variable("CK_JIT_ARCH")
+    return (chosen,) if chosen else ()
+
+
 def compile_timeout() -> float:
     """Return the seconds that one compile may take."""
     try:
