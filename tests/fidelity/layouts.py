@@ -15,6 +15,8 @@ _MEMBER = re.compile(r"^ *(?P<offset>\d+) \| (?P<indent> *)(?P<text>\S.*)$")
 _SIZE = re.compile(r"\[sizeof=(\d+),")
 _SIZES = {
     "bool": 1,
+    "_Bool": 1,
+    "uint8_t": 1,
     "int": 4,
     "float": 4,
     "int32_t": 4,
@@ -22,6 +24,7 @@ _SIZES = {
     "ck_tile::index_t": 4,
     "ck_tile::GenericAttentionMaskEnum": 4,
     "uint64_t": 8,
+    "unsigned long": 8,
     "ck_tile::long_index_t": 8,
 }
 
