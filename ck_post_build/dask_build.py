@@ -7,6 +7,7 @@ what comes back is verified and published here. Tasks of a lost worker go to oth
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import shutil
 import uuid
@@ -37,7 +38,6 @@ except ImportError as error:
 
 _dask: Any = distributed  # most of it has no types
 
-_CONNECT_TIMEOUT = 30
 # Enough that no worker waits for this machine, and few enough that their results need little memory.
 _TASKS_PER_THREAD = 3
 
@@ -115,7 +115,9 @@ def prebuild_on_workers(
     remove_left_overs(cache)
     archive = pack_sources(root)
     try:
-        client = _dask.Client(address, timeout=_CONNECT_TIMEOUT, set_as_default=False)
+        # First by hand: a client that finds nobody says so again, with a traceback, when it is deleted.
+        asyncio.run(_greet(address))
+        client = _dask.Client(address, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise CkPostBuildError(
             f"cannot reach a Dask scheduler at {address}: {error}. Start one with: dask scheduler --host HOST"
@@ -136,6 +138,12 @@ def prebuild_on_workers(
         finally:
             with suppress(Exception):  # the scheduler may be gone
                 client.unregister_worker_plugin(plugin)
+
+
+async def _greet(address: str) -> None:
+    """Connect to `address`, within the time that Dask's configuration gives."""
+    comm = await _dask.core.connect(address)
+    await comm.close()
 
 
 def _compare_with_own(key: str, root: Path, note: Callable[[str], None]) -> None:
