@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from ck_post_build.build import LIBRARY_FILE
-from ck_post_build.build_info import read_build_info
+from ck_post_build.build_info import BlobInfo, read_build_info
 from ck_post_build.cache_entry import parse_entry_name
 from ck_post_build.cache_key import input_key
 from ck_post_build.elf import defined_dynamic_symbols
@@ -70,5 +70,10 @@ def _contents(target: Path) -> tuple[Path | None, list[str], list[RootBlob]]:
         return target, manifest.arches, manifest.blobs
     info = read_build_info(target)
     name = target / LIBRARY_FILE
-    blobs = [RootBlob(b.name, b.source, b.flags, b.source_hash, b.headers_hash, b.symbols) for b in info.blobs]
+    blobs = [as_root_blob(blob) for blob in info.blobs]
     return target / name.read_text() if name.is_file() else None, info.arches, blobs
+
+
+def as_root_blob(blob: BlobInfo) -> RootBlob:
+    """Return what an installed library's manifest would say of a blob of a build directory."""
+    return RootBlob(blob.name, blob.source, blob.flags, blob.source_hash, blob.headers_hash, blob.symbols)

@@ -13,6 +13,10 @@ from pathlib import Path
 import pytest
 from golden.golden import ROCM, command, run
 
+from ck_post_build.build_info import read_build_info
+from ck_post_build.cache_key import input_key
+from ck_post_build.verify import as_root_blob
+
 from .refusal import Case, check, run_line, snapshot
 
 LIBC = next(Path("/lib/x86_64-linux-gnu").glob("libc.so.6"), Path("/lib/aarch64-linux-gnu/libc.so.6"))
@@ -242,7 +246,9 @@ def test_verifying_a_blob_that_lacks_its_symbol(case: Case, tmp_path: Path) -> N
     assert run("rewrite", *case.words(), "-o", output).returncode == 0
     cache = tmp_path / "cache"
     cache.mkdir()
-    entry = cache / f"{case.blob().stem}.{'0' * 32}.so"
+    info = read_build_info(output)
+    blob = next(blob for blob in info.blobs if blob.name == case.blob().name)
+    entry = cache / f"{case.blob().stem}.{input_key(as_root_blob(blob), info.arches[0])}{'0' * 32}.so"
     (tmp_path / "a.cpp").write_text("int unrelated;")
     subprocess.run(["clang++-19", "-shared", "-fPIC", tmp_path / "a.cpp", "-o", entry], check=True, timeout=60)
     check(
