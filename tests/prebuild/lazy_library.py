@@ -13,10 +13,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest import mock
 
+from click.testing import CliRunner
 from golden.fixtures import HERE as GOLDEN
 from golden.golden import ROCM, RUNTIME
 from golden.lazy import compile_cpp
+
+from ck_post_build.cli import main
 
 LIBRARY = "libsmall.so"
 # name → (head size, type, mask, architecture tag)
@@ -140,7 +144,15 @@ class Place:
         }
 
     def run(self, *words: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
-        """Run ``ck-post-build`` with `words`."""
+        """Run ``ck-post-build`` with `words` within this process, which saves half a second. An exception is raised."""
+        with mock.patch.dict(os.environ, self.environment(**extra), clear=True):
+            result = CliRunner().invoke(main, [str(word) for word in words])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return subprocess.CompletedProcess(words, result.exit_code, result.stdout, result.stderr)
+
+    def run_process(self, *words: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
+        """Run ``ck-post-build`` with `words` in a process of its own."""
         return subprocess.run(
             command(*words), env=self.environment(**extra), capture_output=True, text=True, timeout=120, check=False
         )

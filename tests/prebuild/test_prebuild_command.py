@@ -124,7 +124,8 @@ def test_shards_are_disjoint_and_complete(place: Place) -> None:
     ],
 )
 def test_a_mistake_is_one_message(place: Place, words: list[str], message: str) -> None:
-    done = place.prebuild(*words, DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="1s")
+    quickly = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "1s"}
+    done = place.run_process("prebuild", "--root", place.prefix, *words, **quickly)
     assert done.returncode == 1
     assert message in done.stderr
     assert "Traceback" not in done.stderr
