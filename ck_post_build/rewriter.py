@@ -74,6 +74,7 @@ def rewrite(
         CkPostBuildError: anything wrong with the input or the output directory; nothing is written then.
     """
     toolchain = toolchain or find_toolchain()
+    api = sorted(api, key=lambda path: path.name)
     with _no_garbage_collection(), ThreadPoolExecutor(max_workers=2) as pool:
         paths = list_blob_files(api, blob_dirs)
         for path in (*api, *paths):
