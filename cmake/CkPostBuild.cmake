@@ -33,8 +33,8 @@ environment of the build, /opt/rocm, or PATH; -DCK_POST_BUILD_ROCM_PATH=... sets
 include_guard(GLOBAL)
 cmake_minimum_required(VERSION 3.21)
 
-cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH _ck_post_build_runtime)
-set(_ck_post_build_runtime "${_ck_post_build_runtime}/ck_jit_runtime" CACHE INTERNAL "")
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH _ck_post_build_data)
+set_property(GLOBAL PROPERTY _ck_post_build_runtime "${_ck_post_build_data}/ck_jit_runtime")
 
 find_program(CK_POST_BUILD_EXECUTABLE ck-post-build DOC "the ck-post-build command")
 set(CK_POST_BUILD_ROCM_PATH "" CACHE PATH "the ROCm that ck-post-build uses; empty: the one that it finds")
@@ -158,7 +158,8 @@ function(ck_post_build_library)
     IMPORTED_SONAME "${arg_OUTPUT_NAME}"
     CK_POST_BUILD_DIR "${directory}")
   # ck_jit.h, beside this directory in a checkout and in an installed package alike.
-  target_include_directories(${arg_NAME} INTERFACE "${_ck_post_build_runtime}")
+  get_property(runtime GLOBAL PROPERTY _ck_post_build_runtime)
+  target_include_directories(${arg_NAME} INTERFACE "${runtime}")
   if(arg_TARGET)
     target_include_directories(${arg_NAME} INTERFACE "$<TARGET_PROPERTY:${arg_TARGET},INTERFACE_INCLUDE_DIRECTORIES>")
   endif()

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import ninja
 import pytest
 from golden.golden import REPOSITORY, ROCM, environment
 
@@ -44,7 +45,16 @@ class Project:
 
     def configure(self, *words: str) -> None:
         self.cmake(
-            *("-G", "Ninja", "-S", self.source, "-B", self.build_dir, f"-DCMAKE_CXX_COMPILER={ROCM}/bin/hipcc"),
+            *(
+                "-G",
+                "Ninja",
+                f"-DCMAKE_MAKE_PROGRAM={ninja.BIN_DIR}/ninja",
+                "-S",
+                self.source,
+                "-B",
+                self.build_dir,
+                f"-DCMAKE_CXX_COMPILER={ROCM}/bin/hipcc",
+            ),
             *("-DCMAKE_CXX_COMPILER_WORKS=1", f"-DCK_POST_BUILD_CMAKE_DIR={REPOSITORY}/cmake"),
             *(
                 f"-DCK_POST_BUILD_EXECUTABLE={COMMAND}",
