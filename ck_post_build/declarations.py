@@ -164,6 +164,8 @@ def _items(text: str, path: Path) -> Iterator[Declaration | Directive]:
                 start = position
                 continue
             position = _closing_brace(text, position, path)
+            if head.count("(") > head.count(")"):
+                continue  # a braced argument, or the body of a lambda that is one
             if _is_function_head(head):
                 yield Declaration(head, _first(text, start), _named(scopes), ordinal)
                 ordinal += 1
