@@ -2,6 +2,7 @@
 #include "loader.h"
 
 #include "failure.h"
+#include "shared_state.h"
 #include "stderr_log.h"
 
 #include <dlfcn.h>
@@ -12,6 +13,7 @@ namespace ck_jit {
 namespace {
 
 void *open_library(const std::string &path) {
+    const LoadLock lock;
     // Local: blobs share names (inline functions of CK), and each must keep its own.
     if (void *handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
         return handle;

@@ -18,6 +18,7 @@ namespace {
 // Constant-initialised and never destroyed: usable before main() and while the process exits.
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+pthread_mutex_t loading = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 std::vector<int> &parent_only_fds() {
     static auto *fds = new std::vector<int>;
@@ -29,9 +30,15 @@ std::vector<pid_t> &running_builds() {
     return *builds;
 }
 
-void before_fork() { pthread_mutex_lock(&mutex); }
+void before_fork() {
+    pthread_mutex_lock(&loading);
+    pthread_mutex_lock(&mutex);
+}
 
-void after_fork_in_parent() { pthread_mutex_unlock(&mutex); }
+void after_fork_in_parent() {
+    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&loading);
+}
 
 void after_fork_in_child() {
     for (const int fd : parent_only_fds())
@@ -42,6 +49,8 @@ void after_fork_in_child() {
     // The parent's waiting threads are still counted in the condition variable.
     changed = PTHREAD_COND_INITIALIZER;
     pthread_mutex_unlock(&mutex);
+    // Recursive mutexes know their owner by its thread id, which is another one now.
+    loading = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 }
 
 void at_process_exit() {
@@ -63,6 +72,9 @@ StateLock::StateLock() { pthread_mutex_lock(&mutex); }
 StateLock::~StateLock() { pthread_mutex_unlock(&mutex); }
 void StateLock::wait() { pthread_cond_wait(&changed, &mutex); }
 void StateLock::notify_all() { pthread_cond_broadcast(&changed); }
+
+LoadLock::LoadLock() { pthread_mutex_lock(&loading); }
+LoadLock::~LoadLock() { pthread_mutex_unlock(&loading); }
 
 void prepare_process() {
     static std::atomic<bool> prepared{false};

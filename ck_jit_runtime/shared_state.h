@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The one mutex of the runtime, and what must happen to it when the process forks.
+// The mutexes of the runtime, and what must happen to them when the process forks.
 #pragma once
 
 #include "file_io.h"
@@ -23,6 +23,17 @@ class StateLock {
     // Sleeps until another thread calls notify_all(); may wake without reason.
     void wait();
     void notify_all();
+};
+
+// Held across dlopen, and by fork(): glibc (2.36 at least) forks with the loader's lock as it is, and a child
+// that was made while another thread had it would wait for ever in its own dlopen. Taken before a StateLock,
+// never under one. Recursive, because constructors run under it.
+class LoadLock {
+  public:
+    LoadLock();
+    ~LoadLock();
+    LoadLock(const LoadLock &) = delete;
+    LoadLock &operator=(const LoadLock &) = delete;
 };
 
 // Once before the first cold call does anything: makes fork() safe, and keeps the library in memory from

@@ -11,7 +11,7 @@ import toy
 from test_runtime_units import NAMES, toy_object
 
 OPTIONS = {
-    "thread": {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66 die_after_fork=0"},
+    "thread": {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66"},
     "address,undefined": {
         "ASAN_OPTIONS": "detect_leaks=1 exitcode=66",
         "UBSAN_OPTIONS": "halt_on_error=1 exitcode=66 print_stacktrace=1",
@@ -72,12 +72,21 @@ def test_a_damaged_cache(sanitized: Sanitized, tmp_path: Path) -> None:
             entry.write_bytes(entry.read_bytes()[damage])
 
 
-@pytest.mark.parametrize("test", ["fork", "sigchld", "reaper", "two", "unload"])
-def test_difficult_processes(test: str, sanitized: Sanitized, tmp_path: Path) -> None:
-    env = toy.environment(tmp_path, **sanitized.options, FAKE_HIPCC_MODE="slow", FAKE_HIPCC_SECONDS="0.1")
-    if test == "fork" and "ASAN_OPTIONS" in env:
-        env["ASAN_OPTIONS"] = "detect_leaks=0"  # what the vanished threads of a forked child had is lost, not leaked
+def _difficult(test: str, sanitized: Sanitized, tmp_path: Path, **extra: str) -> None:
+    env = toy.environment(tmp_path, **(sanitized.options | extra), FAKE_HIPCC_MODE="slow", FAKE_HIPCC_SECONDS="0.1")
     run([str(sanitized.processes), test, str(sanitized.library.path), str(sanitized.other.path)], env)
+
+
+@pytest.mark.parametrize("test", ["sigchld", "reaper", "two", "unload"])
+def test_difficult_processes(test: str, sanitized: Sanitized, tmp_path: Path) -> None:
+    _difficult(test, sanitized, tmp_path)
+
+
+# Not under ThreadSanitizer: its allocator's locks stay as they were at the fork, and now and then a child hangs in them.
+@pytest.mark.parametrize("sanitized", ["address,undefined"], indirect=True)
+def test_fork(sanitized: Sanitized, tmp_path: Path) -> None:
+    # What the vanished threads of a forked child had is lost, not leaked.
+    _difficult("fork", sanitized, tmp_path, ASAN_OPTIONS="detect_leaks=0 exitcode=66")
 
 
 def test_exit_while_a_compile_runs(sanitized: Sanitized, tmp_path: Path) -> None:
