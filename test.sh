@@ -49,5 +49,5 @@ step "shellcheck" check_shell
 check_cpp_format() { ours '*.cpp' '*.h' '*.hpp' ':!tests/golden' ':!tests/bridge/golden' | xargs -0 clang-format-19 --dry-run -Werror; }
 step "clang-format" check_cpp_format
 
-# loadgroup: tests that share something expensive name a group, and one worker has it.
-exec pytest -m "$marks" -n 2 --dist loadgroup "$@"
+# loadfile: tests of one file share expensive things. In the order of collection the long ones do not come last.
+exec pytest -m "$marks" -n 2 --dist loadfile --no-loadscope-reorder "$@"

@@ -16,8 +16,7 @@ import pytest
 from fidelity_cases import CI_CASES, FULL_CASES
 from fidelity_libraries import Case, Libraries, Run
 
-# One group: the worker that has it builds, and the other one does not wait for that.
-pytestmark = [pytest.mark.real_ck, pytest.mark.timeout(7200), pytest.mark.xdist_group("fidelity")]
+pytestmark = [pytest.mark.real_ck, pytest.mark.timeout(7200)]
 
 MODES = [
     "log_level=0 time_kernel=0",
