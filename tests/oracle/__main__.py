@@ -1,0 +1,51 @@
+"""``python -m tests.oracle``: is the rewritten dispatcher the original?"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from tests.oracle.run import ARCHES, check
+
+
+@click.command()
+@click.option("--api", type=click.Path(path_type=Path, exists=True), required=True, help="The API file.")
+@click.option("--blob-dir", type=click.Path(path_type=Path, exists=True), help="Its blobs; beside it by default.")
+@click.option("--flags", required=True, help="Compiler flags, as for ck-post-build.")
+@click.option("--random", "random_inputs", default=1_000_000, help="Random inputs for each architecture.")
+@click.option("--seed", default=1)
+@click.option("--arch", "arches", multiple=True, default=ARCHES, help="gcnArchName of the device; repeat.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Directory to build in.")
+@click.option("--list-unreached", is_flag=True, help="Print each site that no input reached, and why.")
+def main(
+    api: Path,
+    blob_dir: Path | None,
+    flags: str,
+    random_inputs: int,
+    seed: int,
+    arches: tuple[str, ...],
+    output: Path,
+    list_unreached: bool,
+) -> None:
+    """Compare the original and the rewritten dispatcher of one API file. Exit status 1: they differ."""
+    started = time.monotonic()
+    result = check(api, blob_dir or api.parent, flags, output, random_inputs, seed, arches)
+    for line in result.differences:
+        click.echo(line)
+    for arch, counts in result.counts.items():
+        click.echo(f"{arch}: {counts}")
+    if list_unreached:
+        for line, reason in result.unreached:
+            click.echo(f"{api.name}:{line}: not reached: {reason}")
+    click.echo(
+        f"{api.name}: {result.sites} sites, {result.sites - len(result.unreached)} reached, {result.inputs} inputs, "
+        f"{result.different} differences, {time.monotonic() - started:.0f} s"
+    )
+    sys.exit(1 if result.different else 0)
+
+
+if __name__ == "__main__":
+    main()
