@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ck_post_build.arch import choose_arch, processor
-from ck_post_build.blob_traits import blob_traits
+from ck_post_build.blob_traits import Traits, blob_traits
 from ck_post_build.cache_entry import EntryName
 from ck_post_build.cache_key import entry_stem, input_key, to_bytes
 from ck_post_build.condition import Condition
@@ -73,7 +73,7 @@ def select(manifests: Sequence[RootManifest], selection: Selection, arches: Sequ
     known: set[str] = set()
     targets: dict[tuple[str, str], Target] = {}
     for manifest in manifests:
-        chosen = _arches(manifest, arches)
+        chosen = chosen_arches(manifest, arches)
         for blob in manifest.blobs:
             if wanted is not None and blob.name not in wanted:
                 continue
@@ -84,7 +84,7 @@ def select(manifests: Sequence[RootManifest], selection: Selection, arches: Sequ
             if condition is not None and not condition(traits):
                 continue
             for arch in chosen:
-                if all(processor(arch).startswith(str(tag)) for tag in traits.get("arch", ())):
+                if runs_on(traits, arch):
                     target = Target(manifest.library, blob, arch, input_key(blob, arch))
                     targets.setdefault((blob.name, target.input), target)
     if condition is not None and known:
@@ -97,7 +97,17 @@ def shard_of(name: str, count: int) -> int:
     return int.from_bytes(hashlib.sha256(to_bytes(name)).digest()[:8], "big") % count + 1
 
 
-def _arches(manifest: RootManifest, devices: Sequence[str]) -> list[str]:
+def runs_on(traits: Traits, arch: str) -> bool:
+    """Tell whether a blob with these traits is made for `arch`: a kernel's tag may name others."""
+    return all(processor(arch).startswith(str(tag)) for tag in traits.get("arch", ()))
+
+
+def chosen_arches(manifest: RootManifest, devices: Sequence[str]) -> list[str]:
+    """Return the architectures to compile a library's blobs for on `devices`; on none in particular, all it was built for.
+
+    Raises:
+        CkPostBuildError: it was built for none in particular.
+    """
     if devices:
         return list(dict.fromkeys(choose_arch(device, manifest.arches) for device in devices))
     if not manifest.arches:
@@ -110,7 +120,7 @@ def _arches(manifest: RootManifest, devices: Sequence[str]) -> list[str]:
 def _wanted(manifests: Sequence[RootManifest], selection: Selection) -> set[str] | None:
     """Return the names that patterns and list select; None: all."""
     names = {blob.name for manifest in manifests for blob in manifest.blobs}
-    patterns = [*selection.patterns, *(_read_list(selection.list_file) if selection.list_file else ())]
+    patterns = [*selection.patterns, *(read_list(selection.list_file) if selection.list_file else ())]
     if selection.everything or (not patterns and selection.where is not None):
         return None
     if not patterns:
@@ -136,7 +146,8 @@ def _matching(pattern: str, names: set[str], by_stem: dict[str, str]) -> Iterato
         yield from fnmatch.filter(names, pattern)
 
 
-def _read_list(path: Path) -> list[str]:
+def read_list(path: Path) -> list[str]:
+    """Return the blob names of a list, one a line. Raises CkPostBuildError when it cannot be read or names none."""
     try:
         lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError as error:

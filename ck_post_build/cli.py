@@ -44,6 +44,12 @@ def _bridge() -> click.Command:
     return bridge_command
 
 
+def _report() -> click.Command:
+    from ck_post_build.report_command import report_command
+
+    return report_command
+
+
 def _cache_command(name: str) -> Callable[[], click.Command]:
     def load() -> click.Command:
         from ck_post_build import cache_commands
@@ -61,6 +67,7 @@ def _print_cmake_dir(context: click.Context, _option: click.Parameter, given: bo
 
 _LAZY: dict[str, Callable[[], click.Command]] = {
     "bridge": _bridge,
+    "report": _report,
     **{name: _cache_command(name) for name in ("prebuild", "pack", "unpack", "cache", "doctor")},
 }
 
