@@ -143,13 +143,14 @@ class Oracle {
                 sites_of_.emplace(symbol, i);
     }
 
-    // Each site many times: its own values fixed, the rest random; then one of its values broken.
+    // Each site until it is reached, at least twice: its own values fixed, the rest random. Then each of its
+    // values broken.
     void aim(int repeats) {
         for (std::size_t number = 0; number < plan_.sites.size(); ++number) {
             const Site &site = plan_.sites[number];
             if (!site.solved)
                 continue;
-            for (int i = 0; i < repeats; ++i) {
+            for (int i = 0; i < repeats && !(i > 1 && reached_[number]); ++i) {
                 draw_all();
                 apply(site.path);
                 note(number, compare());

@@ -7,8 +7,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.oracle.conditions import Atom, Conditions, Node, Value, comparisons, fields_of
-from tests.oracle.records import Field
+from .conditions import Atom, Conditions, Node, Value, comparisons, fields_of
+from .records import Field
 
 # For integers that are computed with in a way that is not followed (the number of thread blocks, say).
 _OTHER_INTEGERS = (0, 1, 2, 7, 16, 64, 127, 128, 1000, 4096, 100000)

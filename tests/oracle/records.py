@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from clang.cindex import AccessSpecifier, Cursor, CursorKind, Type, TypeKind
 
 from ck_post_build import libclang
-from tests.oracle.conditions import Value
+
+from .conditions import Value
 
 _INTEGERS = range(TypeKind.CHAR_U.value, TypeKind.INT128.value + 1)
 _FLOATS = (TypeKind.FLOAT, TypeKind.DOUBLE)

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clang.cindex import TranslationUnit
-
 from ck_post_build import Report
 from ck_post_build.source import SourceFile
-from tests.oracle.build import Api, Builder, api, blobs_by_symbol, result_kinds, undefined_symbols
-from tests.oracle.conditions import Conditions, Value, read_conditions
-from tests.oracle.inputs import Aim, Solver, pools
-from tests.oracle.records import Field, fields_of_parameters
+
+from .build import Api, Builder, api, blobs_by_symbol, result_kinds, undefined_symbols
+from .conditions import Conditions, Value, read_conditions
+from .inputs import Aim, Solver, pools
+from .records import Field, fields_of_parameters
 
 ARCHES = ("gfx942", "gfx950", "gfx90a", "gfx1234")
 
@@ -38,53 +37,64 @@ class Result:
     different: int = 0
 
 
-def check(
-    path: Path, blob_dir: Path, flags: str, output: Path, random_inputs: int, seed: int, arches: Sequence[str]
-) -> Result:
-    """Compare the dispatchers of one API file.
+class Oracle:
+    """Both dispatchers of one API file, built in a directory."""
 
-    Raises:
-        SystemExit: something did not compile, or the driver died.
-    """
-    output = output.absolute()
-    output.mkdir(parents=True, exist_ok=True)
-    api_ = api(path.absolute(), blob_dir.absolute(), flags)
-    report = api_.rewrite(output / "lazy")
-    unit = api_.parse()
-    conditions = read_conditions(unit, api_.path.read_bytes())
-    (function,) = conditions.functions
-    fields = fields_of_parameters(function)
-    original, rewritten, driver = _build(unit, Builder(api_, output), output / "lazy", conditions, fields)
-    result = Result(len(report.entries))
-    plan, aims = _plan(api_, report, conditions, fields, seed)
-    (output / "plan").write_text(plan)
-    reached: set[int] = set()
-    taken: dict[int, int] = {}
-    for arch in arches:
-        command = [driver, original, rewritten, output / "plan", str(random_inputs), str(seed)]
-        env = os.environ | {"HIP_STANDIN_ARCH": arch}
-        done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True)
-        if done.returncode not in (0, 1):
-            raise SystemExit(f"the driver died on {arch}: status {done.returncode}\n{done.stdout}{done.stderr}")
-        _collect(done.stdout, arch, result, reached, taken)
-    for number, entry in enumerate(report.entries):
-        if number not in reached:
-            result.unreached.append((entry.line, _reason(number, aims[number], taken)))
-    return result
+    def __init__(self, path: Path, blob_dir: Path, flags: str, output: Path) -> None:
+        self._api = api(path.absolute(), blob_dir.absolute(), flags)
+        self._directory = output.absolute()
+        self.lazy = self._directory / "lazy"
 
+    def build(self, seed: int) -> None:
+        """Rewrite, read the conditions, write the plan and compile everything.
 
-def _build(
-    unit: TranslationUnit, builder: Builder, lazy: Path, conditions: Conditions, fields: Sequence[Field]
-) -> tuple[Path, Path, Path]:
-    (function,) = conditions.functions
-    original = builder.original()
-    blobs = blobs_by_symbol(lazy)
-    # What is no kernel is the libraries' and must be there when the original is linked.
-    kernels = [symbol for symbol in undefined_symbols(original) if symbol in blobs]
-    stubs = builder.stubs(result_kinds(unit, kernels), blobs)
-    driver = builder.driver(function, fields, stubs)
-    rewritten = builder.link(builder.rewritten(lazy), stubs, "rewritten.so")
-    return builder.link([original], stubs, "original.so"), rewritten, driver
+        Raises:
+            SystemExit: something does not compile.
+        """
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._report = self._api.rewrite(self.lazy)
+        unit = self._api.parse()
+        conditions = read_conditions(unit, self._api.path.read_bytes())
+        (function,) = conditions.functions
+        fields = fields_of_parameters(function)
+        plan, self._aims = _plan(self._api, self._report, conditions, fields, seed)
+        (self._directory / "plan").write_text(plan)
+        builder = Builder(self._api, self._directory)
+        original = builder.original()
+        blobs = blobs_by_symbol(self.lazy)
+        # What is no kernel is the libraries' and must be there when the original is linked.
+        kernels = [symbol for symbol in undefined_symbols(original) if symbol in blobs]
+        self._stubs = builder.stubs(result_kinds(unit, kernels), blobs)
+        builder.driver(function, fields, self._stubs)
+        builder.link([original], self._stubs, "original.so")
+        self.build_rewritten()
+
+    def build_rewritten(self) -> None:
+        """Compile what is in `lazy`."""
+        builder = Builder(self._api, self._directory)
+        builder.link(builder.rewritten(self.lazy), self._stubs, "rewritten.so")
+
+    def drive(self, random_inputs: int, seed: int, arches: Sequence[str]) -> Result:
+        """Call both with all inputs, in one process for each architecture.
+
+        Raises:
+            SystemExit: that process died.
+        """
+        result = Result(len(self._report.entries))
+        reached: set[int] = set()
+        taken: dict[int, int] = {}
+        files = [self._directory / name for name in ("driver", "original.so", "rewritten.so", "plan")]
+        for arch in arches:
+            command = [*map(str, files), str(random_inputs), str(seed)]
+            env = os.environ | {"HIP_STANDIN_ARCH": arch}
+            done = subprocess.run(command, env=env, capture_output=True, text=True)
+            if done.returncode not in (0, 1):
+                raise SystemExit(f"the driver died on {arch}: status {done.returncode}\n{done.stdout}{done.stderr}")
+            _collect(done.stdout, arch, result, reached, taken)
+        for number, entry in enumerate(self._report.entries):
+            if number not in reached:
+                result.unreached.append((entry.line, _reason(number, self._aims[number], taken)))
+        return result
 
 
 def _plan(

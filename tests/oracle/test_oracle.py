@@ -1,0 +1,63 @@
+"""The oracle on real CK, and that it sees a wrong slot. The figures of full runs are in docs/fidelity.md."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .run import ARCHES, Oracle
+
+pytestmark = [pytest.mark.real_ck, pytest.mark.timeout(1800)]
+_SLOT = re.compile(r"ck_jit::slots \+ (\d+)")
+
+
+def _oracle(direction: str, receipt: int, aiter: Path, rocm: Path, tmp: Path, patch: pytest.MonkeyPatch) -> Oracle:
+    patch.setenv("ROCM_PATH", str(rocm))
+    ck = aiter / "aiter_meta/3rdparty/composable_kernel"
+    fmha = ck / "example/ck_tile/01_fmha"
+    generated = tmp / "generated"
+    words = ["-d", direction, "--receipt", str(receipt), "--targets", "gfx942,gfx950", "--output_dir", generated]
+    subprocess.run([sys.executable, fmha / "generate.py", *words], check=True)
+    (path,) = generated.glob("fmha_*_api.cpp")
+    flags = ["-std=c++20", "-O3", "-fPIC", "--offload-arch=gfx942", f"-I{ck / 'include'}", f"-I{fmha}"]
+    oracle = Oracle(path, generated, shlex.join(flags), tmp / "oracle")
+    oracle.build(seed=1)
+    return oracle
+
+
+def test_every_site_is_the_original_one_and_a_wrong_slot_is_seen(
+    aiter_tree: Path, rocm_prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oracle = _oracle("batch_prefill", 600, aiter_tree, rocm_prefix, tmp_path, monkeypatch)
+    result = oracle.drive(100_000, 1, ("gfx942", "gfx1234"))
+    assert (result.different, result.differences) == (0, [])
+    assert (result.sites, result.unreached) == (128, [])
+    assert result.inputs > 200_000
+
+    (dispatcher,) = oracle.lazy.glob("*.outlined.cpp")
+    text = dispatcher.read_text()
+    first, second = list(_SLOT.finditer(text))[5:7]
+    swapped = text[: first.start(1)] + second[1] + text[first.end(1) :]
+    dispatcher.write_text(swapped)
+    oracle.build_rewritten()
+    result = oracle.drive(0, 1, ("gfx942",))
+    assert result.different > 0
+    assert "difference for" in result.differences[0]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("direction", "receipt"),
+    [("fwd", 600), ("fwd_splitkv", 600), ("bwd", 600), ("fwd_appendkv", 0), ("pagedkv_prefill", 0)],
+)
+def test_no_difference_at_full_size(
+    direction: str, receipt: int, aiter_tree: Path, rocm_prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oracle = _oracle(direction, receipt, aiter_tree, rocm_prefix, tmp_path, monkeypatch)
+    result = oracle.drive(1_000_000, 1, ARCHES)
+    assert (result.different, result.differences) == (0, [])
