@@ -30,7 +30,8 @@ struct Site {
     int line = 0;
     bool solved = false;
     std::set<int> symbols;
-    std::vector<Setting> path, flips;
+    std::vector<std::vector<Setting>> path; // what each field may be
+    std::vector<Setting> flips;
 };
 
 struct Plan {
@@ -77,7 +78,10 @@ Plan read_plan(const char *path) {
             in >> symbol;
             site.symbols.insert(oracle::number_of(symbol));
         }
-        site.path = read_settings(in);
+        std::size_t fields_on_path = 0;
+        in >> fields_on_path;
+        while (fields_on_path-- > 0)
+            site.path.push_back(read_settings(in));
         site.flips = read_settings(in);
     }
     if (!in) {
@@ -152,12 +156,12 @@ class Oracle {
                 continue;
             for (int i = 0; i < repeats && !(i > 1 && reached_[number]); ++i) {
                 draw_all();
-                apply(site.path);
+                apply(site, i == 0 ? Pick::last : i == 1 ? Pick::first : Pick::any);
                 note(number, compare());
             }
             for (const Setting &flip : site.flips) {
                 draw_all();
-                apply(site.path);
+                apply(site, Pick::last);
                 set(flip);
                 compare();
             }
@@ -169,7 +173,7 @@ class Oracle {
         for (long i = 0; i < count; ++i) {
             draw_all();
             if (i % 2 && !plan_.sites.empty()) {
-                apply(plan_.sites[random_() % plan_.sites.size()].path);
+                apply(plan_.sites[random_() % plan_.sites.size()], Pick::any);
                 for (unsigned changes = random_() % 3; changes > 0; --changes)
                     draw(static_cast<int>(random_() % plan_.pools.size()));
             }
@@ -209,9 +213,13 @@ class Oracle {
         for (std::size_t field = 0; field < plan_.pools.size(); ++field)
             draw(static_cast<int>(field));
     }
-    void apply(const std::vector<Setting> &settings) {
-        for (const Setting &setting : settings)
-            set(setting);
+    enum class Pick { last, first, any };
+    // Last first: sites for smaller sizes stand before those for larger ones.
+    void apply(const Site &site, Pick pick) {
+        for (const std::vector<Setting> &allowed : site.path)
+            set(pick == Pick::last    ? allowed.back()
+                : pick == Pick::first ? allowed.front()
+                                      : allowed[random_() % allowed.size()]);
     }
 
     Outcome run(void *function) {
@@ -282,7 +290,7 @@ void *work(void *given) {
     Job &job = *static_cast<Job *>(given);
     char **words = job.arguments;
     Oracle oracle(read_plan(words[3]), load(words[1]), load(words[2]), std::strtoul(words[5], nullptr, 10));
-    oracle.aim(16);
+    oracle.aim(32);
     oracle.random(std::strtol(words[4], nullptr, 10));
     job.status = oracle.report();
     return nullptr;

@@ -20,12 +20,12 @@ class Aim:
     """How to reach one site.
 
     Attributes:
-        solved: values that satisfy its path.
-        flips: one value each that breaks the path at one atom, on the boundary.
+        solved: for each field of its path the values that satisfy the path, in ascending order.
+        flips: one value each that breaks the path at one atom.
         problem: why there are no such values; "" if there are.
     """
 
-    solved: dict[str, Value]
+    solved: dict[str, list[Value]]
     flips: list[tuple[str, Value]]
     problem: str = ""
 
@@ -111,14 +111,15 @@ class Solver:
             self._allowed[step] = known
         return known
 
-    def _choose(self, domains: dict[str, list[Value]], several: list[tuple[int, bool]]) -> dict[str, Value] | None:
+    def _choose(
+        self, domains: dict[str, list[Value]], several: list[tuple[int, bool]]
+    ) -> dict[str, list[Value]] | None:
         together = list(dict.fromkeys(name for step in several for name in self._atoms[step[0]].fields))
-        solved = {name: values[0] for name, values in domains.items() if name not in together}
         choices = [self._random.sample(domains[name], len(domains[name])) for name in together]
         for values in itertools.islice(itertools.product(*choices), _MOST_COMBINATIONS):
-            trial = solved | dict(zip(together, values, strict=True))
+            trial = dict(zip(together, values, strict=True))
             if all(self._atoms[number].holds(trial) in (wanted, None) for number, wanted in several):
-                return trial
+                return domains | {name: [value] for name, value in trial.items()}
         return None
 
     def _flips(self, path: Sequence[tuple[int, bool]]) -> list[tuple[str, Value]]:

@@ -82,7 +82,7 @@ class Oracle:
         """
         result = Result(len(self._report.entries))
         reached: set[int] = set()
-        taken: dict[int, int] = {}
+        taken: dict[int, dict[str, int]] = {}
         files = [self._directory / name for name in ("driver", "original.so", "rewritten.so", "plan")]
         for arch in arches:
             command = [*map(str, files), str(random_inputs), str(seed)]
@@ -116,7 +116,9 @@ def _plan(
         aim = solver.aim(conditions.path(starts[entry.line - 1]))
         aims.append(aim)
         lines.append(f"{entry.line} {int(not aim.problem)} {len(entry.symbols)} {' '.join(entry.symbols)}")
-        lines += [_settings(list(aim.solved.items()), values, numbers), _settings(aim.flips, values, numbers)]
+        lines.append(str(len(aim.solved)))
+        lines += [_settings([(name, v) for v in allowed], values, numbers) for name, allowed in aim.solved.items()]
+        lines.append(_settings(aim.flips, values, numbers))
     return "\n".join(lines) + "\n", aims
 
 
@@ -136,7 +138,7 @@ def _settings(settings: Sequence[tuple[str, Value]], values: dict[str, list[Valu
     return " ".join(words)
 
 
-def _collect(text: str, arch: str, result: Result, reached: set[int], taken: dict[int, int]) -> None:
+def _collect(text: str, arch: str, result: Result, reached: set[int], taken: dict[int, dict[str, int]]) -> None:
     for line in text.splitlines():
         words = line.split()
         if words[:1] == ["inputs"]:
@@ -146,14 +148,15 @@ def _collect(text: str, arch: str, result: Result, reached: set[int], taken: dic
         elif words[:1] == ["reached"]:
             reached.add(int(words[1]))
         elif words[:1] == ["taken"]:
-            taken[int(words[1])] = int(words[2])
+            taken.setdefault(int(words[1]), {})[arch] = int(words[2])
         else:
             result.differences.append(f"{arch}: {line}")
 
 
-def _reason(number: int, aim: Aim, taken: dict[int, int]) -> str:
+def _reason(number: int, aim: Aim, taken: dict[int, dict[str, int]]) -> str:
     if aim.problem:
         return aim.problem
     if number in taken:
-        return f"its inputs are taken by the site in line {taken[number]}"
+        places = ", ".join(f"line {line} on {arch}" for arch, line in taken[number].items())
+        return f"what satisfies its path is taken by {places}"
     return "no kernel was called for any input that satisfies its path"
