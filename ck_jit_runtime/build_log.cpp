@@ -6,6 +6,7 @@
 #include "private_dir.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -65,12 +66,17 @@ void BuildLog::end_of_line() {
     line_.clear();
 }
 
-void BuildLog::finish() {
+void BuildLog::finish(std::optional<double> seconds) {
     end_of_line();
     if (file_ && dropped_ > 0)
         write_all(file_.get(), "\n[CK-JIT] " + std::to_string(dropped_) + " more bytes were dropped\n");
+    if (file_ && seconds) {
+        char line[64];
+        std::snprintf(line, sizeof line, "[CK-JIT] compiled in %.1f s\n", *seconds);
+        write_all(file_.get(), line);
+    }
     file_.reset();
-    if (written_ == 0 && !path_.empty()) {
+    if (written_ == 0 && !seconds && !path_.empty()) {
         ::unlink(path_.c_str());
         path_.clear();
     }

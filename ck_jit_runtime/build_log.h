@@ -6,6 +6,7 @@
 #include "file_io.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,9 @@ class BuildLog {
 
     void add(std::string_view output);
 
-    // To be called once, at the end. The file of a build that printed nothing is removed.
-    void finish();
+    // To be called once, at the end. The seconds of a build that went well become the last line of the file,
+    // for tools that report them. The file of another one that printed nothing is removed.
+    void finish(std::optional<double> seconds);
 
     const std::string &path() const { return path_; } // "" when there is no file
     const std::string &first_error() const {

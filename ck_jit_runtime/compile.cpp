@@ -60,6 +60,12 @@ Command compile_command(const Request &request, const std::string &hipcc, const 
     return command;
 }
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 void check_script() {
     if (::access(config().script.c_str(), X_OK) != 0)
         throw Failure("ck_jit_compile.sh not found at " + config().script +
@@ -74,6 +80,7 @@ std::string with_log(const std::string &what, const BuildLog &log) {
 // The bytes of the verified output of the compiler.
 std::string run_script(const Request &request, const Compiler &compiler, const std::string &output) {
     check_script();
+    const auto start = Clock::now();
     BuildLog log(request.entry_name(compiler.key));
     const ExitStatus status =
         run(compile_command(request, compiler.hipcc, output), [&](std::string_view text) {
@@ -81,7 +88,7 @@ std::string run_script(const Request &request, const Compiler &compiler, const s
             if (config().verbose)
                 write_all(STDERR_FILENO, text);
         });
-    log.finish();
+    log.finish(status.may_be_good() ? std::optional(seconds_since(start)) : std::nullopt);
     if (!status.may_be_good())
         throw Failure(with_log("build script failed (" + status.text() + ")", log));
     const std::optional<std::string> bytes = read_file(output);
@@ -116,14 +123,13 @@ Library keep(const Request &request, const Compiler &compiler, const std::string
 }
 
 Library compile(const Request &request, const Compiler &compiler) {
-    using Clock = std::chrono::steady_clock;
     const JobSlot job;
     log_compile_started(request.blob.name);
     const auto start = Clock::now();
     const std::shared_ptr<WorkDir> work = WorkDir::make(cache_dir());
     const std::string output = work->path() + "/" + request.key(compiler.key) + ".so";
     const std::string bytes = run_script(request, compiler, output);
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_since(start);
     count_compile(seconds);
     log_compile_done(request.blob.name, seconds);
     return keep(request, compiler, bytes, Library{output, named_functions(request, bytes), work});

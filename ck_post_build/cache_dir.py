@@ -23,6 +23,7 @@ from ck_post_build.cache_entry import (
     verify_entry,
 )
 from ck_post_build.cache_key import netstrings
+from ck_post_build.compile_time import seconds_line
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.jit_root import RootBlob
 from ck_post_build.runtime_env import private_dir, why_not_ours
@@ -232,15 +233,19 @@ def _set_aside(target: Path) -> None:
         target.rename(bad / private_name(f"{target.name[:64]}."))
 
 
-def write_log(directory: Path, entry: EntryName, output: bytes) -> Path | None:
-    """Write what the compiler printed, as the runtime does, and return where; None when it printed nothing."""
+def write_log(directory: Path, entry: EntryName, output: bytes, seconds: float | None) -> Path | None:
+    """Write what the compiler printed, as the runtime does, and return where; None when there is nothing to write.
+
+    `seconds` is how long a compile that went well took: the last line.
+    """
     path = directory / LOG_DIRECTORY / f"{entry.name}.log"
     with suppress(OSError):  # a build without a log is better than no build
-        if not output:
+        content = output[:_KEPT_LOG_BYTES] + (seconds_line(seconds) if seconds is not None else b"")
+        if not content:
             path.unlink(missing_ok=True)
             return None
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_file(path, output[:_KEPT_LOG_BYTES])
+        write_file(path, content)
         return path
     return None
 

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-_LINE = re.compile(rb"^\[CK-JIT\] compiled in (\d+(?:\.\d+)?) s$", re.MULTILINE)
+_LINE = re.compile(rb"^\[CK-JIT\] compiled in (\d+(?:[.,]\d+)?) s$", re.MULTILINE)
 _LAST_BYTES = 128
 
 
@@ -23,4 +23,4 @@ def read_seconds(log: Path) -> float | None:
             found = _LINE.findall(stream.read())
     except OSError:
         return None
-    return float(found[-1]) if found else None
+    return float(found[-1].replace(b",", b".")) if found else None  # the process may have another locale

@@ -38,7 +38,7 @@ class Outcome:
 
 def keep(cache: Path, target: Target, entry: EntryName, compiled: Compiled) -> Outcome:
     """Publish what was compiled, write its log, and return the outcome."""
-    log = write_log(cache, entry, compiled.log)
+    log = write_log(cache, entry, compiled.log, None if compiled.data is None else compiled.seconds)
     if compiled.data is None:
         return Outcome(target, State.FAILED, compiled.seconds, compiled.problem, log)
     try:
