@@ -112,6 +112,11 @@ def slot_argument(instance: Instance | None, slots: dict[int, int]) -> str:
     return f"ck_jit::slots + {slots[id(instance)]} /* {as_bytes(instance.blob).replace('*/', '* /')} */"
 
 
+def slot_arguments(resolved: ResolvedSite, slots: dict[int, int]) -> str:
+    """Return the arguments that a site's call begins with."""
+    return ", ".join(slot_argument(instance, slots) for instance in resolved.instances)
+
+
 def _site_edits(api: ApiFile, resolved: ResolvedSite, slots: dict[int, int]) -> list[Edit]:
     site, text = resolved.site, api.source.text
     bare_name = site.template.rpartition("::")[2]
@@ -123,7 +128,7 @@ def _site_edits(api: ApiFile, resolved: ResolvedSite, slots: dict[int, int]) -> 
         )
     wrapper = next((w for w in api.wrappers if w.name == site.template), None)
     entry = wrapper.qualified_entry if wrapper else entry_point(bare_name)
-    arguments = ", ".join(slot_argument(instance, slots) for instance in resolved.instances)
+    arguments = slot_arguments(resolved, slots)
     open_paren = _OPEN_PAREN.match(text, site.end)
     if site.called and open_paren:
         separator = "" if text[open_paren.end()] == ")" else ", "

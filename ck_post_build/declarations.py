@@ -157,7 +157,7 @@ def _items(text: str, path: Path) -> Iterator[Declaration | Directive]:
             ordinal += 1
             start = position
         elif mark == "{":
-            head = _strip_comments(text[start : token.start()])
+            head = strip_comments(text[start : token.start()])
             namespace = _NAMESPACE.match(head)
             if namespace or head.startswith('extern "C'):
                 scopes.append(namespace.group(1).replace(" ", "") if namespace else "")
@@ -176,12 +176,12 @@ def _items(text: str, path: Path) -> Iterator[Declaration | Directive]:
             scopes.pop()
             start = position
         elif mark == ";":
-            declaration = _strip_comments(text[start : token.start()])
+            declaration = strip_comments(text[start : token.start()])
             if declaration:
                 yield Declaration(declaration, _first(text, start), _named(scopes), ordinal)
                 ordinal += 1
             start = position
-    if scopes or _strip_comments(text[start:]):
+    if scopes or strip_comments(text[start:]):
         raise _truncated(text, path)
 
 
@@ -221,7 +221,7 @@ def _line(text: str, token: re.Match[str]) -> int:
     return text.count("\n", 0, token.start()) + 1
 
 
-def _strip_comments(text: str) -> str:
+def strip_comments(text: str) -> str:
     """Return `text` without comments and without directives inside it, stripped."""
     if "/" not in text and "#" not in text:
         return text.strip()

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ck_post_build.api_rewriter import ApiFile
 from ck_post_build.sites import Block
 from ck_post_build.source import Edit
+from ck_post_build.tables import Table
 
 SITES_IN_A_FUNCTION = 96
 _WORTH_A_FUNCTION = 16
@@ -35,9 +36,15 @@ def outlined_name(name: str) -> str:
     return f"{stem}.outlined{dot}{suffix}"
 
 
-def outline_edits(api: ApiFile) -> list[Edit]:
-    """Return the insertions that cut the dispatchers in `api`."""
-    starts = [site.site.start for site in api.sites]
+def outline_edits(api: ApiFile, tables: Sequence[Table]) -> list[Edit]:
+    """Return the insertions that cut the dispatchers in `api`; what became a table costs nothing and stays whole."""
+    table_starts = [table.start for table in tables]
+
+    def in_table(offset: int) -> bool:
+        number = bisect.bisect_right(table_starts, offset) - 1
+        return number >= 0 and offset < tables[number].end
+
+    starts = [site.site.start for site in api.sites if not in_table(site.site.start)]
 
     def weight(start: int, end: int) -> int:
         return bisect.bisect_left(starts, end) - bisect.bisect_left(starts, start)
@@ -61,7 +68,8 @@ def outline_edits(api: ApiFile) -> list[Edit]:
             before, behind = _brackets(block.result)
             edits.append(Edit(block.start + 1, block.start + 1, before))
             edits.append(Edit(block.end - 1, block.end - 1, behind))
-        edits += _chain_cuts(block, weight)
+        tails = [(link.start, link.end) for link in block.links if link.behind_else and not in_table(link.start)]
+        edits += _chain_cuts(block.result, tails, weight)
     return edits
 
 
@@ -70,11 +78,11 @@ def _brackets(result: str) -> tuple[str, str]:
     return (_OPEN_VOID, _CLOSE_VOID) if result == "void" else (_OPEN.format(result), _CLOSE)
 
 
-def _chain_cuts(block: Block, weight: Callable[[int, int], int]) -> list[Edit]:
-    """Return the cuts of the block's ``else if`` chains: one each time enough sites have gone by."""
+def _chain_cuts(result: str, else_ifs: list[tuple[int, int]], weight: Callable[[int, int], int]) -> list[Edit]:
+    """Return the cuts of a block's ``else if`` chains: one each time enough sites have gone by."""
     edits: list[Edit] = []
     chains: dict[int, list[int]] = {}
-    for start, end in block.else_ifs:
+    for start, end in else_ifs:
         chains.setdefault(end, []).append(start)
     for end, tails in chains.items():
         last = None
@@ -84,7 +92,7 @@ def _chain_cuts(block: Block, weight: Callable[[int, int], int]) -> list[Edit]:
                 break
             if last is None or weight(last, start) >= SITES_IN_A_FUNCTION:
                 if last is not None:
-                    before, behind = _brackets(block.result)
+                    before, behind = _brackets(result)
                     edits.append(Edit(start, start, "{ " + before))
                     edits.append(Edit(end, end, behind + " }"))
                 last = start

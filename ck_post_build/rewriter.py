@@ -14,7 +14,7 @@ import msgspec
 from clang.cindex import TranslationUnit
 
 from ck_post_build import glue, libclang
-from ck_post_build.api_rewriter import ApiFile, reached_instances, rewrite_api
+from ck_post_build.api_rewriter import ApiFile, include_place, reached_instances, rewrite_api
 from ck_post_build.blob_index import (
     BLOB_SUFFIXES,
     BlobIndex,
@@ -38,6 +38,7 @@ from ck_post_build.report import Entry, LeftOut, Report
 from ck_post_build.resolve import Unresolved, resolve_sites
 from ck_post_build.sites import Site, find_sites
 from ck_post_build.source import SourceFile, require_utf8
+from ck_post_build.tables import find_tables, with_tables
 from ck_post_build.toolchain import Toolchain, find_toolchain
 from ck_post_build.wrappers import Wrapper, find_wrappers
 
@@ -315,7 +316,10 @@ def _api_outputs(files: Sequence[ApiFile], manifest: Manifest) -> dict[str, byte
     for file in files:
         edits = rewrite_api(file, manifest.slots, manifest.layout_hash)
         outputs[file.source.path.name] = file.source.apply(edits).encode("latin-1")
-        outlined = file.source.apply([*edits, *outline_edits(file)]) + glue.include_entry_source(file)
+        tables = find_tables(file, edits, manifest.slots)
+        cuts = outline_edits(file, tables)
+        outlined = file.source.apply(with_tables([*edits, *cuts], tables, include_place(file.source, file.start)))
+        outlined += glue.include_entry_source(file)
         outputs[outlined_name(file.source.path.name)] = outlined.encode("latin-1")
     for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
         outputs[overlay.name] = overlay.text().encode("latin-1")

@@ -65,6 +65,24 @@ class Alias:
 
 
 @dataclass
+class Link:
+    """An ``if`` statement ``[start, end)`` with one condition: a link of an ``else if`` chain, or a chain of its own.
+
+    Attributes:
+        end: where its chain ends.
+        condition: the condition's cursor.
+        branch: the range of the statement that the condition guards.
+        behind_else: whether it is the branch of an ``else``.
+    """
+
+    start: int
+    end: int
+    condition: Cursor
+    branch: tuple[int, int]
+    behind_else: bool
+
+
+@dataclass
 class Block:
     """A compound statement ``[start, end)`` inside `parent`.
 
@@ -72,7 +90,7 @@ class Block:
         result: the result type of the function around it, where the block may become a function of its own: not in a
             lambda, a loop or a switch, whose ``return``, ``break`` or labels mean something else then. "" otherwise.
         aliases: those that it declares.
-        else_ifs: the ranges of the ``if`` statements behind an ``else`` in its chains; each ends where its chain does.
+        links: the plain ``if`` statements in it, but for those in deeper blocks.
     """
 
     start: int
@@ -80,16 +98,17 @@ class Block:
     parent: Block | None
     result: str = ""
     aliases: list[Alias] = field(default_factory=list)
-    else_ifs: list[tuple[int, int]] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class _Context:
-    """What surrounds a cursor: the innermost block, whether it is discarded, and Block.result."""
+    """What surrounds a cursor: the innermost block, whether it is discarded, Block.result, and whether by an ``else``."""
 
     block: Block | None
     discarded: bool
     result: str
+    behind_else: bool = False
 
 
 @dataclass
@@ -209,7 +228,7 @@ class _Finder:
             self.others.add(cursor.location.offset)
         if kind == CursorKind.COMPOUND_STMT:
             block = Block(*libclang.offsets(cursor), context.block, context.result)
-            self._push(libclang.children(cursor), replace(context, block=block))
+            self._push(libclang.children(cursor), replace(context, block=block, behind_else=False))
         elif kind == CursorKind.IF_STMT:
             self._if(cursor, context)
         elif kind == CursorKind.DECL_STMT:
@@ -227,14 +246,17 @@ class _Finder:
         conditions = parts[: len(parts) - len(branches)]
         if self.everywhere or len(conditions) > 1:
             self._push(conditions, context)
+        start, end = libclang.offsets(cursor)
         value = None
-        if conditions and _IF_CONSTEXPR.match(self.source.text, libclang.offsets(cursor)[0]):
+        if conditions and _IF_CONSTEXPR.match(self.source.text, start):
             value = libclang.evaluate(conditions[-1])
+        elif len(conditions) == 1 and context.block is not None:
+            branch_range = libclang.offsets(branches[0])
+            context.block.links.append(Link(start, end, conditions[0], branch_range, context.behind_else))
         for number, branch in enumerate(branches):
-            dead = value is not None and bool(value) == bool(number)
-            self._pending.append((branch, replace(context, discarded=True) if dead else context))
-            if number and branch.kind == CursorKind.IF_STMT and context.block is not None:
-                context.block.else_ifs.append(libclang.offsets(branch))
+            dead = context.discarded or (value is not None and bool(value) == bool(number))
+            behind_else = bool(number) and branch.kind == CursorKind.IF_STMT
+            self._pending.append((branch, replace(context, discarded=dead, behind_else=behind_else)))
 
     def _declaration(self, cursor: Cursor, context: _Context) -> None:
         for child in libclang.children(cursor):

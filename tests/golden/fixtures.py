@@ -95,6 +95,7 @@ FIXTURES = (
         "so many sites that build cuts the dispatcher into functions",
         defines=("CALL=fmha_fwd", "HDIMS_TO=220"),
     ),
+    Fixture("fwd_rows", "chains that build turns into tables, with links that must stay code"),
     Fixture(
         "two_api_files",
         "two API files in one library; the same trait in two directions",
