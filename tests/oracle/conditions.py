@@ -238,6 +238,8 @@ def _expression(cursor: Cursor, depth: int = 0) -> Node:
     cursor = _unwrapped(cursor)
     if cursor.kind == CursorKind.STRING_LITERAL:
         return ("const", cursor.spelling[1:-1])
+    if cursor.kind == CursorKind.CXX_NULL_PTR_LITERAL_EXPR:
+        return ("const", 0)
     path = _field_path(cursor)
     if path is not None:
         return ("field", path)
