@@ -30,7 +30,7 @@ esac
 
 log_dir=$here/build/test-log
 mkdir -p "$log_dir"
-step "install Debian packages" scripts/install_packages.sh compiler python dev
+step "install Debian packages" scripts/install_packages.sh compiler python dev browser
 # The bridges' tests compile Rust. A toolchain of rustup will do.
 command -v cargo-clippy >/dev/null || step "install Rust" scripts/install_packages.sh rust
 step "install ck-post-build and its checkers into .venv" python_environment .venv pyproject.toml -- -e '.[dev]'

@@ -10,18 +10,20 @@ packages_of() {
     python) echo python3 python3-venv python3-pip ;;
     dev) echo shellcheck clang-format-19 g++ libc6-dev cmake git ;;
     rust) echo cargo rust-clippy ;;
+    browser) echo chromium fonts-dejavu-core ;;
     esac
 }
 
 usage() {
     cat <<'EOF'
-usage: install_packages.sh [--list] [compiler|python|dev|rust]...
+usage: install_packages.sh [--list] [compiler|python|dev|rust|browser]...
 
 Installs the missing ones of the named groups of Debian packages (default: compiler).
   compiler   a HIP compiler for machines without ROCm: clang 19, lld, device libraries
   python     Python 3 with venv and pip
   dev        what the checks of this repository use besides
   rust       Rust, which they use too, for machines without a rustup
+  browser    Chromium, which the tests of the report page use
   --list     print the missing packages, one a line, and install nothing
 EOF
 }
@@ -31,7 +33,7 @@ groups=()
 while (($#)); do
     case $1 in
     --list) list_only=1 ;;
-    compiler | python | dev | rust) groups+=("$1") ;;
+    compiler | python | dev | rust | browser) groups+=("$1") ;;
     -h | --help)
         usage
         exit 0

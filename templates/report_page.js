@@ -82,6 +82,7 @@ class Kernels {
     this.byName = new Map(this.traits.map((trait) => [trait.name, trait]));
     this.axes = this.traits.filter((trait) => trait.values.length > 1);
     this.names = data.blobs.map((name) => name.toLowerCase());
+    this.labels = STATES.map(({ label }, state) => (state === REACHABLE && !data.unreached ? "not compiled" : label));
     this.state = this.blob.map((_, kernel) => this.stateOf(kernel));
   }
 
@@ -202,13 +203,13 @@ class Page {
     for (const state of this.kernels.state) counts[state]++;
     counts.forEach((count, state) => {
       if (!count) return;
-      const { key, label } = STATES[state];
+      const { key } = STATES[state];
       byId("bar").append(element("span", { style: `flex: ${count} 0 0; ${this.barStyle(state, key)}` }));
       const box = element("input", { type: "checkbox", checked: true });
       box.addEventListener("change", () => this.toggle(state, box.checked));
       const share = (100 * count) / this.kernels.count;
       const percent = element("small", {}, share < 0.1 ? "< 0.1 %" : `${share.toFixed(share < 10 ? 1 : 0)} %`);
-      const name = this.kernels.data.unreached || state !== REACHABLE ? label : "not compiled";
+      const name = this.kernels.labels[state];
       byId("states").append(element("label", {}, box, markIcon(state), name, element("b", {}, number(count)), percent));
     });
   }
@@ -260,7 +261,7 @@ class Page {
   tell() {
     const counts = STATES.map(() => 0);
     for (const kernel of this.shown) counts[this.kernels.state[kernel]]++;
-    const parts = STATES.map(({ label }, state) => (counts[state] ? `${number(counts[state])} ${label}` : "")).filter(Boolean);
+    const parts = this.kernels.labels.map((label, state) => (counts[state] ? `${number(counts[state])} ${label}` : "")).filter(Boolean);
     const text = `${number(this.shown.length)} of ${plural(this.kernels.count, "kernel")} shown${parts.length ? ": " : ""}${parts.join("; ")}.`;
     const known = this.kernels.traits.map((trait) => trait.name).join(", ");
     byId("summary").textContent = this.unknown.length ? `No trait is called ${this.unknown[0]}. There are: ${known}.` : text;
