@@ -134,27 +134,38 @@ def _run_prebuild(
 
 
 @click.command("pack")
-@click.option("-o", "--output", type=_PATH, required=True, help="The archive; .tar.gz is compressed.")
+@click.option(
+    "-o", "--output", type=_PATH, required=True, help="The archive; .tar.gz is compressed. With --wheel, a directory."
+)
 @_ROOT
 @click.option("--arch", "arches", multiple=True, help="Take only entries for this GPU. Repeats.")
+@click.option("--wheel", metavar="NAME==VERSION", help="Make a wheel: python -m NAME says where it is installed.")
 @_CACHE
-def pack_command(output: Path, root: Path, arches: tuple[str, ...], cache_dir: Path | None) -> None:
+def pack_command(output: Path, root: Path, arches: tuple[str, ...], wheel: str | None, cache_dir: Path | None) -> None:
     """Pack the cache entries of a library into one archive, for machines that shall not compile.
 
     \b
     Example:
       ck-post-build pack -o kernels.tar.gz --root dist
+      ck-post-build pack -o wheels --wheel my-kernels==1.0 --root dist
     """
     from contextlib import suppress
 
     from ck_post_build import runtime_env
     from ck_post_build.cache_key import compiler_id
-    from ck_post_build.pack import pack
+    from ck_post_build.pack import pack_contents, write_pack
+    from ck_post_build.pack_wheel import parse_wheel_name, write_wheel
 
+    name = parse_wheel_name(wheel) if wheel is not None else None
     compiler = None
     with suppress(CkPostBuildError):
         compiler = compiler_id(runtime_env.find_hipcc())
-    index = pack(root, runtime_env.cache_dir(cache_dir), output, arches or runtime_env.chosen_arches(), compiler)
+    chosen = arches or runtime_env.chosen_arches()
+    index, files = pack_contents(root, runtime_env.cache_dir(cache_dir), chosen, compiler)
+    if name is not None:
+        click.echo(str(write_wheel(files, name, output)))
+    else:
+        write_pack(files, output)
     total = sum(len(manifest.blobs) for manifest in index.libraries)
     packed = {(entry.library, entry.blob) for entry in index.entries}
     click.echo(f"{len(index.entries)} entries, for {len(packed)} of {total} blobs")

@@ -59,18 +59,19 @@ class PackIndex(msgspec.Struct, frozen=True):
     entries: list[PackedEntry]
 
 
-def pack(root: Path, cache_dir: str, output: Path, arches: Sequence[str], compiler: CompilerId | None) -> PackIndex:
-    """Write the good entries that the cache has for the libraries of `root` to the archive `output`; return its contents.
+def pack_contents(
+    root: Path, cache_dir: str, arches: Sequence[str], compiler: CompilerId | None
+) -> tuple[PackIndex, dict[str, bytes]]:
+    """Return the table of contents, and the files, of a pack of the good entries that the cache has for libraries.
 
     Args:
         root: the installed prefix, or its JIT root.
         cache_dir: the cache.
-        output: the archive; one that ends in ``gz`` is compressed.
         arches: take only entries for these devices; empty: all.
         compiler: this machine's compiler, if any. Where there are entries by it and by others, its own are taken.
 
     Raises:
-        CkPostBuildError: there are no entries, or the archive cannot be written.
+        CkPostBuildError: there are no entries.
     """
     manifests = find_root_manifests(root)
     key = compiler_key(compiler.identity, read_script(root_directory(root))) if compiler else ""
@@ -89,8 +90,12 @@ def pack(root: Path, cache_dir: str, output: Path, arches: Sequence[str], compil
     known = {key: PackedCompiler(key, compiler.version, compiler.identity)} if compiler else {}
     index = PackIndex(_FORMAT, manifests, [known.get(k, PackedCompiler(k, "", "")) for k in by], entries)
     files = {INDEX: msgspec.json.encode(index), **{file: data for file, (_, data) in chosen.items()}}
+    return index, files
+
+
+def write_pack(files: dict[str, bytes], output: Path) -> None:
+    """Write the archive `output`; one that ends in ``gz`` is compressed. Raises CkPostBuildError when it cannot be written."""
     write_all(output.absolute().parent, {output.name: _archive(files, compress=output.suffix in (".gz", ".tgz"))})
-    return index
 
 
 def _choose(
