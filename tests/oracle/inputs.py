@@ -43,9 +43,9 @@ def pools(conditions: Conditions, fields: dict[str, Field]) -> dict[str, list[Va
                 divisors.update(fields_of(right))
         for path in atom.fields:
             found.setdefault(path, set())
-    _share_between_compared_fields(conditions.atoms, found)
-    for path in conditions.mentioned:
+    for path in conditions.mentioned & fields.keys():
         found.setdefault(path, set()).update(_OTHER_INTEGERS if fields[path].kind == "number" else ())
+    _share_between_compared_fields(conditions.atoms, found)
     return {
         path: fields[path].values(values, nonzero=path in divisors)
         for path, values in sorted(found.items())

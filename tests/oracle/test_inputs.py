@@ -1,0 +1,101 @@
+"""How conditions become inputs, on a dispatcher of our own."""
+
+from __future__ import annotations
+
+import pytest
+
+from ck_post_build import libclang
+from ck_post_build.toolchain import find_toolchain
+
+from .conditions import Conditions, read_conditions
+from .inputs import Solver, pools
+from .records import OTHER_TEXT, fields_of_parameters
+from .symbols import bodiless
+
+TEXT = """
+#include <string>
+enum class mask { none, causal };
+struct traits { std::string type; int size; mask kind; bool lse; };
+struct arguments { int queries; int keys; const void *table; };
+int blocks(int);
+float attention(traits t, arguments a, int s) {
+    const bool small = a.queries < 64;
+    if (t.type.compare("half") == 0) {
+        if (t.size <= 32 && small) { return 1; }
+        else if (t.size <= 64 && (a.table != nullptr) && t.kind == mask::causal) { return 2; }
+        else if (t.size % 8 == 0 && a.keys >= a.queries && blocks(a.queries) > 3) { return 3; }
+        else if (t.size > 7 && t.size < 7) { return 4; }
+    } else if (t.type == "single") { if (!t.lse) return 5; }
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Conditions, Solver, dict[str, list[int | str]]]:
+    path = tmp_path_factory.mktemp("conditions") / "dispatcher.cpp"
+    path.write_text(TEXT)
+    clang = libclang.Clang(find_toolchain().clang.library, ())
+    unit = libclang.parse(clang, path, ["-std=c++20"])
+    libclang.raise_on_errors(unit)
+    conditions = read_conditions(unit, path.read_bytes())
+    (function,) = conditions.functions
+    values = pools(conditions, {field.path: field for field in fields_of_parameters(function)})
+    return conditions, Solver(conditions.atoms, values, 1), values
+
+
+def test_each_comparison_gives_both_of_its_sides(found: tuple[Conditions, Solver, dict[str, list[int | str]]]) -> None:
+    values = found[2]
+    assert values["t.type"] == ["half", OTHER_TEXT, "single"]
+    assert {31, 32, 33, 63, 64, 65, 6, 7, 8} <= set(values["t.size"])
+    assert values["t.kind"] == [0, 1]
+    assert values["t.lse"] == [0, 1]
+    assert {63, 64, 65} <= set(values["a.queries"])
+    assert values["a.keys"] == values["a.queries"]
+    assert values["a.table"] == [0, 4096]
+
+
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        ("return 1", {"t.type": "half", "t.size": 32, "a.queries": 63}),
+        ("return 2", {"t.type": "half", "t.size": 64, "a.table": 4096, "t.kind": 1}),
+        ("return 5", {"t.type": "single", "t.lse": 0}),
+    ],
+)
+def test_a_site_is_aimed_at_with_what_its_path_allows(
+    found: tuple[Conditions, Solver, dict[str, list[int | str]]], statement: str, wanted: dict[str, int | str]
+) -> None:
+    conditions, solver, _ = found
+    aim = solver.aim(conditions.path(TEXT.index(statement)))
+    assert aim.problem == ""
+    assert {name: allowed[-1] for name, allowed in aim.solved.items()} == wanted
+    assert {name for name, _ in aim.flips} == set(wanted)
+
+
+def test_fields_compared_with_each_other_are_solved_together(
+    found: tuple[Conditions, Solver, dict[str, list[int | str]]],
+) -> None:
+    conditions, solver, _ = found
+    aim = solver.aim(conditions.path(TEXT.index("return 3")))
+    (queries,), (keys,) = aim.solved["a.queries"], aim.solved["a.keys"]
+    assert keys >= queries
+    assert all(size % 8 == 0 for size in aim.solved["t.size"])
+
+
+def test_a_path_that_contradicts_itself_is_reported(
+    found: tuple[Conditions, Solver, dict[str, list[int | str]]],
+) -> None:
+    conditions, solver, _ = found
+    assert "no value of t.size satisfies its path" in solver.aim(conditions.path(TEXT.index("return 4"))).problem
+
+
+def test_bodies_are_cut_out_and_aliases_named() -> None:
+    text, aliases = bodiless(
+        "#include <x>\nusing trait_0 = int; struct s { int f() { return 1; } };\n"
+        "template <> float f<trait_0>(int a) { if (a) { g('}'); } return 1; }\ntemplate <> void g<s>(int) { }\n"
+    )
+    assert aliases == ["trait_0"]
+    assert "struct s { int f() { return 1; } };" in text
+    assert "float f<trait_0>(int a) { __builtin_trap(); }" in text
+    assert "void g<s>(int) { __builtin_trap(); }" in text
