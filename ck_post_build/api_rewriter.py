@@ -18,6 +18,7 @@ from ck_post_build.names import entry_point, includable
 from ck_post_build.resolve import ResolvedSite
 from ck_post_build.sites import Alias, Block
 from ck_post_build.source import BYTE_ORDER_MARK, Edit, SourceFile, as_bytes
+from ck_post_build.stubs import StubSite
 from ck_post_build.wrappers import Wrapper
 
 _DIRECTIVE = re.compile(rf"^(?:{BYTE_ORDER_MARK})?[ \t]*#[ \t]*(include|if|endif)[^\n]*\n", re.MULTILINE)
@@ -32,11 +33,13 @@ class ApiFile:
         source: its text.
         sites: the resolved sites, in text order.
         wrappers: the wrapper templates that its sites use, with those that these call.
+        stub_sites: the sites that stay as they are.
     """
 
     source: SourceFile
     sites: list[ResolvedSite]
     wrappers: list[Wrapper] = field(default_factory=list)
+    stub_sites: list[StubSite] = field(default_factory=list)
 
     @property
     def own_wrappers(self) -> list[Wrapper]:
@@ -188,4 +191,5 @@ def _removal(source: SourceFile, alias: Alias) -> Edit:
 
 def reached_instances(apis: Sequence[ApiFile]) -> set[int]:
     """Return the ``id`` of every instance that some site reaches."""
-    return {id(instance) for api in apis for site in api.sites for instance in site.instances if instance is not None}
+    called = {id(instance) for api in apis for site in api.sites for instance in site.instances if instance is not None}
+    return called | {id(instance) for api in apis for site in api.stub_sites for instance in site.instances}

@@ -16,6 +16,7 @@ import ninja
 from ck_post_build.build_info import FILE_NAME, BuildInfo, read_build_info
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
+from ck_post_build.glue import STUBS
 from ck_post_build.headers import header_files
 from ck_post_build.jit_root import JIT_ROOT
 from ck_post_build.ninja_graph import Graph, Source, write_graph
@@ -181,6 +182,8 @@ def _graph(request: BuildRequest, info: BuildInfo, hipcc: Path) -> Graph:
         host = (*_HOST, *api.flags, *common, _DISPATCHER_OPTIMISATION)
         sources.append(Source(outlined_name(api.name), api.name, host))
     sources.append(Source("ck_jit_manifest.cpp", "ck_jit_manifest.cpp", (*_HOST, *api_flags, *common)))
+    if info.stubs:
+        sources.append(Source(STUBS, STUBS, ("-x", "assembler-with-cpp", "-fPIC")))
     plain = ("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", f"-I{runtime}")
     sources.append(Source(_RUNTIME, _RUNTIME, plain))
     objects = []

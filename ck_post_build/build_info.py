@@ -39,6 +39,7 @@ class BuildInfo(msgspec.Struct, frozen=True):
         headers: header directory or file → its place under the JIT root.
         arches: what ``--offload-arch`` named.
         manifest_records: the file for ``CK_JIT_MANIFEST``.
+        stubs: whether there is a file of stubs to assemble.
         parameters, enums: what the kernels' template arguments are called, as in ``TraitTemplates``.
     """
 
@@ -49,6 +50,7 @@ class BuildInfo(msgspec.Struct, frozen=True):
     manifest_records: str
     parameters: dict[str, list[str]] = {}
     enums: dict[str, dict[str, str]] = {}
+    stubs: bool = False
 
 
 def read_build_info(directory: Path) -> BuildInfo:

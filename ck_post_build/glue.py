@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ck_post_build.api_rewriter import ApiFile
-from ck_post_build.blob_index import KernelTemplate, Parameter
+from ck_post_build.blob_index import Instance, KernelSpecialisation, KernelTemplate, Parameter
 from ck_post_build.cpp_text import by_reference, declare, parameter_names
 from ck_post_build.manifest import Manifest
 from ck_post_build.names import entry_point, includable
@@ -15,6 +16,10 @@ from ck_post_build.overlay import Overlay
 from ck_post_build.resources import template_environment
 from ck_post_build.source import BYTE_ORDER_MARK, from_bytes
 from ck_post_build.wrappers import Wrapper
+
+# Mangled, as assembler wants it.
+_SLOTS = "_ZN6ck_jit5slotsE"
+STUBS = "ck_jit_stubs.S"
 
 _INCLUDE = re.compile(rf"^(?:{BYTE_ORDER_MARK})?[ \t]*(#[ \t]*include[^\n]*)", re.MULTILINE)
 
@@ -25,9 +30,42 @@ def dispatch_header(manifest: Manifest) -> str:
     return template.render(layout_hash=manifest.layout_hash, slot_count=len(manifest.index.instances))
 
 
-def manifest_source() -> str:
+def manifest_source(apis: Sequence[ApiFile]) -> str:
     """Return the source file that defines the slots, the manifest and the architecture query."""
-    return template_environment().get_template("ck_jit_manifest.cpp.j2").render()
+    stubs = any(api.stub_sites for api in apis)
+    return template_environment().get_template("ck_jit_manifest.cpp.j2").render(stubs=stubs)
+
+
+def stub_source(apis: Sequence[ApiFile], manifest: Manifest) -> str:
+    """Return the assembler file with the definitions of the kernels that sites reach through templates without a twin."""
+    stubs = [
+        {
+            "symbol": kernel.symbol,
+            "slot": manifest.slots[id(instance)],
+            "kernel": manifest.kernel_numbers[kernel.template],
+            "blob": includable(instance.blob),
+        }
+        for instance, kernel in _stubbed(apis, manifest)
+    ]
+    kernels = sorted({manifest.kernel_numbers[kernel.template] for _, kernel in _stubbed(apis, manifest)})
+    template = template_environment().get_template("ck_jit_stubs.S.j2")
+    return template.render(stubs=stubs, kernels=kernels, slots=_SLOTS)
+
+
+def _stubbed(apis: Sequence[ApiFile], manifest: Manifest) -> list[tuple[Instance, KernelSpecialisation]]:
+    symbols = {symbol for api in apis for site in api.stub_sites for symbol in site.symbols}
+    return [(i, kernel) for i in manifest.index.instances for kernel in i.kernels if kernel.symbol in symbols]
+
+
+def stub_failures(apis: Sequence[ApiFile], manifest: Manifest) -> dict[Path, list[KernelTemplate]]:
+    """Return for each API file the kernel templates whose stubs' failure functions it defines: no other does."""
+    left = set(manifest.index.templates)
+    result: dict[Path, list[KernelTemplate]] = {}
+    for api in apis:
+        names = {kernel.template for _, kernel in _stubbed([api], manifest)} & left
+        left -= names
+        result[api.source.path] = [manifest.index.templates[name] for name in sorted(names)]
+    return result
 
 
 def entry_header(api: ApiFile, overlays: Sequence[Overlay], manifest: Manifest) -> str:
@@ -57,8 +95,8 @@ def overlay_entry_header(overlay: Overlay, manifest: Manifest) -> str:
     )
 
 
-def entry_source(api: ApiFile, manifest: Manifest) -> str:
-    """Return the source file with the entry points by blob name."""
+def entry_source(api: ApiFile, manifest: Manifest, failures: Sequence[KernelTemplate]) -> str:
+    """Return the source file with the entry points by blob name, and with what the stubs of some kernels jump to on failure."""
     template = template_environment().get_template("entry_points.cpp.j2")
     entries = [
         _by_name(entry_point(k.name.rpartition("::")[2]), k.result, k.parameters, [("blob", k.name)], manifest)
@@ -75,6 +113,15 @@ def entry_source(api: ApiFile, manifest: Manifest) -> str:
         includes=[from_bytes(line.strip()) for line in _INCLUDE.findall(api.source.text)],
         header_name=api.header_name,
         entries=entries,
+        stub_failures=[
+            {
+                "name": kernel.name,
+                "number": manifest.kernel_numbers[kernel.name],
+                "result": kernel.result,
+                "failed": _failed(kernel.result),
+            }
+            for kernel in failures
+        ],
     )
 
 

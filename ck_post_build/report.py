@@ -6,7 +6,7 @@ import msgspec
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One rewritten site: where it is, and the kernel symbols and blobs that it can reach."""
+    """One site: where it is, kernel symbols and blobs that it can reach, and mode: ``call``, or ``stub``: left as it is."""
 
     file: str
     line: int

@@ -38,6 +38,7 @@ from ck_post_build.report import Entry, LeftOut, Report
 from ck_post_build.resolve import Unresolved, resolve_sites
 from ck_post_build.sites import Site, find_sites
 from ck_post_build.source import SourceFile, require_utf8
+from ck_post_build.stubs import StubSite, find_stub_sites, templates_without_twin
 from ck_post_build.tables import find_tables, with_tables
 from ck_post_build.toolchain import Toolchain, find_toolchain
 from ck_post_build.wrappers import Wrapper, find_wrappers
@@ -103,9 +104,12 @@ def rewrite(
             scan = scans[path]
             if set(index.templates) != likely:
                 scan = _find(toolchain, api_flags[path], (scan.source, scan.unit), set(index.templates))
-            file, left = _resolve(scan, index)
+            file, left = _resolve(toolchain, scan, index)
             files.append(file)
             discarded += left
+            for wrapper in scan.without_twin if file.stub_sites else ():
+                place = f"{wrapper.source.path}:{wrapper.source.line_of(wrapper.problem_offset)}"
+                progress(f"{place}: {wrapper.name} stays a template and is served by stubs: {wrapper.problem}")
         progress("writing")
         outputs = {**library.outputs, **_api_outputs(files, manifest)}
         outputs[FILE_NAME] = _build_info(files, api_flags, index, manifest, library.headers)
@@ -214,12 +218,15 @@ def _library(toolchain: Toolchain, api_flags: dict[Path, Flags], index: BlobInde
 
 @dataclass(frozen=True)
 class _Scan:
-    """An API file with the wrappers and sites in it."""
+    """An API file with the wrappers that have a twin, the sites, and whether there may be others, which only stubs can serve."""
 
     source: SourceFile
     unit: TranslationUnit
+    arguments: list[str]
     wrappers: dict[str, Wrapper]
     sites: list[Site]
+    may_need_stubs: bool
+    without_twin: list[Wrapper]
 
 
 def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set[str]) -> _Scan:
@@ -231,30 +238,35 @@ def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set
         return libclang.skipped_ranges(libclang.parse(toolchain.clang, source.path, arguments, options=options))
 
     wrappers = find_wrappers(unit, source, templates)
-    return _Scan(source, unit, wrappers, find_sites(unit, source, templates, wrappers, skipped_ranges))
+    left = templates_without_twin(unit, source, templates, wrappers)
+    twins = {name: wrapper for name, wrapper in wrappers.items() if wrapper.problem is None}
+    without = [wrapper for wrapper in wrappers.values() if wrapper.problem is not None]
+    sites = find_sites(unit, source, templates, twins, skipped_ranges)
+    return _Scan(source, unit, [*flags.arguments, *_arch_flags(flags)], twins, sites, left, without)
 
 
-def _resolve(scan: _Scan, index: BlobIndex) -> tuple[ApiFile, list[LeftOut]]:
+def _resolve(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[ApiFile, list[LeftOut]]:
     source, wrappers, sites = scan.source, scan.wrappers, scan.sites
     path = source.path
-    if not sites:
+    stub_sites, without_blob = _stub_sites(toolchain, scan, index) if scan.may_need_stubs else ([], [])
+    if not sites and not stub_sites and not without_blob:
         raise CkPostBuildError(
             "this is no API file: it calls no kernel template of the given blobs. Give a generated fmha_*_api.cpp with --api, "
             "and the blobs of the same direction with --blob-dir",
             file=path,
         )
     resolved, unresolved = resolve_sites(sites, source, index, wrappers)
-    _raise_unresolved(path, [site for site in unresolved if not site.discarded])
+    _raise_unresolved(path, [*(site for site in unresolved if not site.discarded), *without_blob])
     used = _used_wrappers({site.site.template for site in resolved}, wrappers)
-    for wrapper in used:
-        if wrapper.problem is not None:
-            raise CkPostBuildError(
-                f"{wrapper.name} cannot be made lazy: {wrapper.problem}",
-                file=wrapper.source.path,
-                line=wrapper.source.line_of(wrapper.problem_offset),
-            )
     left = [LeftOut(str(path), site.line, site.template, list(site.arguments)) for site in unresolved]
-    return ApiFile(source, resolved, used), left
+    return ApiFile(source, resolved, used, stub_sites), left
+
+
+def _stub_sites(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[list[StubSite], list[Unresolved]]:
+    """Parse the file again, with templates instantiated this time, and return the sites behind templates without a twin."""
+    unit = libclang.parse(toolchain.clang, scan.source.path, scan.arguments)
+    libclang.raise_on_errors(unit)
+    return find_stub_sites(unit, scan.source, index, scan.sites)
 
 
 def _used_wrappers(names: set[str], wrappers: dict[str, Wrapper]) -> list[Wrapper]:
@@ -296,7 +308,6 @@ def _library_outputs(manifest: Manifest) -> dict[str, bytes]:
     texts = {
         "ck_jit_dispatch.h": glue.dispatch_header(manifest),
         "ck_jit_manifest_embedded.h": manifest.header(),
-        "ck_jit_manifest.cpp": glue.manifest_source(),
     }
     outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     outputs[MANIFEST_RECORDS] = manifest.records()
@@ -305,13 +316,16 @@ def _library_outputs(manifest: Manifest) -> dict[str, bytes]:
 
 def _api_outputs(files: Sequence[ApiFile], manifest: Manifest) -> dict[str, bytes]:
     """Return the rewritten API files with what goes with each."""
-    texts: dict[str, str] = {}
+    texts = {"ck_jit_manifest.cpp": glue.manifest_source(files)}
+    if _has_stubs(files):
+        texts[glue.STUBS] = glue.stub_source(files, manifest)
     overlays = find_overlays(files)
     for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
         texts[overlay.entry_header_name] = glue.overlay_entry_header(overlay, manifest)
+    failures = glue.stub_failures(files, manifest)
     for file in files:
         texts[file.header_name] = glue.entry_header(file, overlays[file.source.path], manifest)
-        texts[file.entry_source_name] = glue.entry_source(file, manifest)
+        texts[file.entry_source_name] = glue.entry_source(file, manifest, failures[file.source.path])
     outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     for file in files:
         edits = rewrite_api(file, manifest.slots, manifest.layout_hash)
@@ -324,6 +338,10 @@ def _api_outputs(files: Sequence[ApiFile], manifest: Manifest) -> dict[str, byte
     for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
         outputs[overlay.name] = overlay.text().encode("latin-1")
     return outputs
+
+
+def _has_stubs(files: Sequence[ApiFile]) -> bool:
+    return any(file.stub_sites for file in files)
 
 
 def _neighbours(file: ApiFile) -> list[str]:
@@ -363,6 +381,7 @@ def _build_info(
         manifest_records=MANIFEST_RECORDS,
         parameters=index.traits.parameters,
         enums=index.traits.enums,
+        stubs=_has_stubs(files),
     )
     return msgspec.json.encode(info)
 
@@ -374,6 +393,11 @@ def _report(files: Sequence[ApiFile], index: BlobIndex, discarded: list[LeftOut]
         Entry(str(file.source.path), site.line, site.direction, list(site.symbols), list(site.blobs))
         for file in files
         for site in file.sites
+    ]
+    entries += [
+        Entry(str(file.source.path), site.line, site.direction, list(site.symbols), list(site.blobs), "stub")
+        for file in files
+        for site in file.stub_sites
     ]
     return Report(
         sites=len(entries) + len(discarded),

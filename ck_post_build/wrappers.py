@@ -215,7 +215,7 @@ class _Reader:
         if not bodies:
             return None
         self._visit(bodies[0], [])
-        if not self.wrapper.uses:
+        if not self.wrapper.uses and self.wrapper.problem is None:
             return None
         self._order_selections()
         self._check_all_covered()

@@ -11,12 +11,13 @@ packages_of() {
     dev) echo shellcheck clang-format-19 g++ libc6-dev cmake git ;;
     rust) echo cargo rust-clippy ;;
     browser) echo chromium fonts-dejavu-core ;;
+    cross) echo qemu-user libstdc++-12-dev-arm64-cross libc6-dev-arm64-cross ;;
     esac
 }
 
 usage() {
     cat <<'EOF'
-usage: install_packages.sh [--list] [compiler|python|dev|rust|browser]...
+usage: install_packages.sh [--list] [compiler|python|dev|rust|browser|cross]...
 
 Installs the missing ones of the named groups of Debian packages (default: compiler).
   compiler   a HIP compiler for machines without ROCm: clang 19, lld, device libraries
@@ -24,6 +25,7 @@ Installs the missing ones of the named groups of Debian packages (default: compi
   dev        what the checks of this repository use besides
   rust       Rust, which they use too, for machines without a rustup
   browser    Chromium, which the tests of the report page use
+  cross      aarch64 programs on other machines, for the test of the lazy stubs
   --list     print the missing packages, one a line, and install nothing
 EOF
 }
@@ -33,7 +35,7 @@ groups=()
 while (($#)); do
     case $1 in
     --list) list_only=1 ;;
-    compiler | python | dev | rust | browser) groups+=("$1") ;;
+    compiler | python | dev | rust | browser | cross) groups+=("$1") ;;
     -h | --help)
         usage
         exit 0

@@ -188,15 +188,18 @@ def test_blobs_of_two_ck_versions(case: Case) -> None:
     case.refused(place(case.blob()), "libclang: ", "blobs and headers are of one CK version")
 
 
-def test_unknown_shape_of_wrapper(splitkv: Case) -> None:
-    line = splitkv.edit(
+def test_wrapper_without_a_twin_whose_blob_is_missing(splitkv: Case) -> None:
+    splitkv.edit(
         splitkv.api,
         "    return ck_tile::launch_kernel(",
         "    if (sizeof(fmha_fwd_splitkv_traits_) > 8) return 0;\n    return ck_tile::launch_kernel(",
     )
+    (splitkv.blobs / "combine_lse.cpp").unlink()
+    line = splitkv.api.read_text().split("return fmha_fwd_splitkv_<")[0].count("\n") + 1
     splitkv.refused(
         place(splitkv.api, line),
-        "fmha_fwd_splitkv_ cannot be made lazy: its template parameter fmha_fwd_splitkv_traits_ is used other",
+        r"no blob defines fmha_fwd_splitkv_combine_\w+<fmha_fwd_splitkv_combine_traits_<64, FmhaFwdFp16, false, true>, ",
+        r"\(1 more sites lack their blobs too\)",
     )
 
 

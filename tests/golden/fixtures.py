@@ -88,6 +88,12 @@ FIXTURES = (
         "aliases through several headers, nested traits, enum and bool constants, default arguments, several instances a blob",
         flags=("-I.",),
     ),
+    Fixture(
+        "fwd_stubs",
+        "templates without a twin: arithmetic with traits, policies, classes, recursion; beside ordinary sites",
+        flags=("-I.",),
+        ninja=True,
+    ),
     Fixture("fwd_macros", "macros beside sites, code that the preprocessor leaves out"),
     Fixture("fwd_footer", "fmha_fwd as a footer over fmha_fwd_v2 and fmha_fwd_v3 in namespaces, other parameter names"),
     Fixture(
@@ -127,6 +133,11 @@ FIXTURES = (
     ),
     Fixture(
         "wrapper_of_wrapper", "wrappers that call wrappers, default template arguments, a void wrapper", **_SPLITKV
+    ),
+    Fixture(
+        "splitkv_stubs",
+        "a wrapper with a twin beside one without; names and launches out of stubs, in a switch",
+        **_SPLITKV,
     ),
     _bwd("bwd_no_arch", "three blobs a site, a plain fmha_bwd", "2024", "fmha_bwd"),
     _bwd(

@@ -102,6 +102,8 @@ def actual(fixture: Fixture, scratch: Path) -> dict[str, bytes]:
     result["ck_jit_manifest_embedded.h"] = (output / "ck_jit_manifest_embedded.h").read_bytes()
     result["ck_jit_dispatch.h"] = (output / "ck_jit_dispatch.h").read_bytes()
     result["ck_jit_manifest"] = (output / "ck_jit_manifest").read_bytes().replace(b"\0", b"\0\n")
+    for stubs in sorted(output.glob("*.S")):
+        result[stubs.name] = stubs.read_bytes()
     if fixture.ninja:
         built = output.with_name("build")
         done = run("build", *arguments(fixture, source), "-o", built, "--lib", "libgolden.so", CK_TEST_HIPCC="pretend")

@@ -59,7 +59,7 @@ def build_lazy(fixture: Fixture, source: Path, scratch: Path, runtime: Path, pro
     done = run("rewrite", *arguments(fixture, source), "-o", output)
     assert done.returncode == 0, done.stderr
     rewritten = [output / outlined_name(api) for api in fixture.apis]
-    glue = [output / "ck_jit_manifest.cpp"]
+    glue = [output / "ck_jit_manifest.cpp", *output.glob("*.S")]
     includes = [f"-I{output}", f"-I{RUNTIME}", "-isystem", HERE / "rocm" / "include"]
     link = ["-shared", "-Wl,--no-undefined", f"-Wl,-soname,{LIBRARY}", "-o", output / LIBRARY, "-ldl", "-lpthread"]
     plain = [output / api for api in fixture.apis]
