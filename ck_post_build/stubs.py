@@ -81,17 +81,20 @@ def templates_without_twin(
     names = {name.rpartition("::")[2] for name in (*kernels, *wrappers)}
     mention = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b")
     kept = {(str(w.source.path), w.start) for w in wrappers.values() if w.problem is None}
-    sources: dict[str, SourceFile] = {str(api.path): api}
+    texts: dict[str, str] = {str(api.path): api.text}
 
     def look(cursor: Cursor) -> bool:
         for child in libclang.children(cursor):
             if child.kind not in _TEMPLATES | _FUNCTIONS | _NESTS or child.location.file is None:
                 continue
             path = child.location.file.name
-            if path not in sources:
-                sources[path] = SourceFile(Path(path))
+            if path not in texts:
+                whole = SourceFile(Path(path)).text
+                texts[path] = whole if mention.search(whole) else ""
+            if not texts[path]:
+                continue
             start, end = libclang.offsets(child)
-            text = sources[path].text[start:end]
+            text = texts[path][start:end]
             if (path, start) in kept or not mention.search(text, max(text.find("{"), 0)) or "{" not in text:
                 continue
             if child.kind in _NESTS:
