@@ -237,11 +237,15 @@ def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set
         arguments = [*flags.arguments, *_arch_flags(flags)]
         return libclang.skipped_ranges(libclang.parse(toolchain.clang, source.path, arguments, options=options))
 
+    def parse_text(text: str) -> TranslationUnit:
+        arguments = [*flags.arguments, *_arch_flags(flags)]
+        return libclang.parse(toolchain.clang, source.path, arguments, options=libclang.INCOMPLETE, text=text)
+
     wrappers = find_wrappers(unit, source, templates)
     left = templates_without_twin(unit, source, templates, wrappers)
     twins = {name: wrapper for name, wrapper in wrappers.items() if wrapper.problem is None}
     without = [wrapper for wrapper in wrappers.values() if wrapper.problem is not None]
-    sites = find_sites(unit, source, templates, twins, skipped_ranges)
+    sites = find_sites(unit, source, templates, twins, skipped_ranges, parse_text)
     return _Scan(source, unit, [*flags.arguments, *_arch_flags(flags)], twins, sites, left, without)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from clang.cindex import Cursor, CursorKind, TranslationUnit
 
 from ck_post_build import libclang
+from ck_post_build.braced_names import specialisations
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.source import SourceFile
 
@@ -141,6 +142,7 @@ def find_sites(
     kernels: Collection[str],
     wrappers: Collection[str],
     skipped_ranges: Callable[[], list[tuple[int, int]]],
+    parse_text: Callable[[str], TranslationUnit],
 ) -> list[Site]:
     """Return the sites of `source` that name a specialisation of one of some templates (qualified names), in text order.
 
@@ -149,6 +151,7 @@ def find_sites(
         source: the same file's text.
         kernels, wrappers: the templates that matter.
         skipped_ranges: tells which text the preprocessor left out; asked only if a template's name is unaccounted for.
+        parse_text: parses another text of the file; asked only for names that are unaccounted for then.
 
     Raises:
         CkPostBuildError: one of the templates is named in compiled code in a way that is not understood.
@@ -168,6 +171,10 @@ def find_sites(
         missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
         skipped = skipped_ranges()
         missed = [offset for offset in missed if not any(start <= offset < end for start, end in skipped)]
+    if missed:
+        for start, end, function in specialisations(source, missed, parse_text, finder.templates):
+            finder.add_named(start, end, function)
+        missed = [offset for offset in missed if offset not in finder.sites]
     if missed:
         name = re.compile(r"\w+").match(source.text, missed[0])
         raise CkPostBuildError(
@@ -211,6 +218,11 @@ class _Finder:
             start, end = libclang.offsets(cursor)
             if cursor.kind not in _TEMPLATES and any(start <= offset < end for offset in missed):
                 self.walk(cursor)
+
+    def add_named(self, start: int, end: int, function: Cursor) -> None:
+        """Add a site that names `function` without calling it, in no block that is known."""
+        arguments, name = libclang.template_arguments(function), self._template_name(function)
+        self.sites[start] = Site(start, end, name, arguments, function.mangled_name, False, None, False)
 
     def walk(self, function: Cursor) -> None:
         """Collect the sites in `function`. A stack, since an ``else if`` chain nests a thousand deep."""

@@ -80,9 +80,7 @@ FIXTURES = (
     Fixture("fwd_blob_conditions", "preprocessor conditions around blob bodies and sites", flags=("-DWITH_HDIM_64",)),
     Fixture("fwd_places", "sites in a switch, in lambdas, in conditions"),
     Fixture("fwd_table", "traits spelled inline, function pointers, calls in initialisers"),
-    Fixture(
-        "pointer_in_braces", "a function pointer in a braced initialiser, which libclang does not resolve: refused"
-    ),
+    Fixture("pointer_in_braces", "function pointers in braced initialisers, which libclang shows unresolved"),
     Fixture(
         "fwd_traits",
         "aliases through several headers, nested traits, enum and bool constants, default arguments, several instances a blob",
