@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prebuild.lazy_library import BLOBS, ENTRIES
+from prebuild.lazy_library import BLOBS, ENTRIES, Place
 
+from ck_post_build.compile_time import read_seconds
 from ck_post_build.library_size import library_size
 
 from .conftest import Reported
@@ -122,3 +123,30 @@ def test_a_damaged_library_is_told(reported: Reported, tmp_path: Path, content: 
     done = place.run("report", place.prefix, "-o", tmp_path / "report.html")
     assert done.returncode == 1
     assert "libsmall.so" in done.stderr and "Build it again" in done.stderr
+
+
+def test_what_the_runtime_compiled_has_its_time_too(reported: Reported, tmp_path: Path) -> None:
+    place = Place(reported.place.prefix, tmp_path, reported.place.hipcc)
+    place.call("d128_fp16")
+    place.run("report", place.prefix, place.cache, "-o", tmp_path / "report.html")
+    seconds = {key: facts[1] for key, facts in kernels(contents(tmp_path / "report.html")).items() if facts[0] >= 0}
+    assert list(seconds) == [("d128_fp16.cpp", "gfx942")]
+    assert 0 < seconds["d128_fp16.cpp", "gfx942"] < 100
+
+
+@pytest.mark.parametrize(
+    ("log", "seconds"),
+    [
+        (b"warning: x\n[CK-JIT] compiled in 21.3 s\n", 21.3),
+        (b"[CK-JIT] compiled in 7,5 s\n", 7.5),  # by a process with another locale
+        (b"error: [CK-JIT] compiled in 1.0 s or so\n", None),
+        (b"", None),
+    ],
+)
+def test_the_time_in_a_log(tmp_path: Path, log: bytes, seconds: float | None) -> None:
+    (tmp_path / "log").write_bytes(log)
+    assert read_seconds(tmp_path / "log") == seconds
+
+
+def test_no_log_has_no_time(tmp_path: Path) -> None:
+    assert read_seconds(tmp_path / "none") is None
