@@ -78,8 +78,11 @@ def templates_without_twin(
     unit: TranslationUnit, api: SourceFile, kernels: Collection[str], wrappers: dict[str, Wrapper]
 ) -> bool:
     """Tell whether a definition that stays as it is names a kernel or wrapper template: sites may hide behind it."""
-    names = {name.rpartition("::")[2] for name in (*kernels, *wrappers)}
-    mention = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b")
+    if not kernels:
+        return False
+    mention = _any_of([*kernels, *wrappers])
+    # A member's name, ``init``, says little: its class must be named in the file too.
+    in_file = _any_of([*kernels, *(wrapper.member_of or name for name, wrapper in wrappers.items())])
     kept = {(str(w.source.path), w.start) for w in wrappers.values() if w.problem is None}
     texts: dict[str, str] = {str(api.path): api.text}
 
@@ -90,7 +93,7 @@ def templates_without_twin(
             path = child.location.file.name
             if path not in texts:
                 whole = SourceFile(Path(path)).text
-                texts[path] = whole if mention.search(whole) else ""
+                texts[path] = whole if in_file.search(whole) else ""
             if not texts[path]:
                 continue
             start, end = libclang.offsets(child)
@@ -104,7 +107,12 @@ def templates_without_twin(
                 return True
         return False
 
-    return bool(names) and look(unit.cursor)
+    return look(unit.cursor)
+
+
+def _any_of(names: Sequence[str]) -> re.Pattern[str]:
+    bare = sorted({name.rpartition("::")[2] for name in names})
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, bare)) + r")\b")
 
 
 @dataclass

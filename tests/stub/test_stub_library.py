@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from golden import lazy
 from golden.fixtures import FIXTURES
-from golden.golden import copy_inputs, environment
+from golden.golden import arguments, copy_inputs, environment
+
+from ck_post_build import rewriter
+from ck_post_build.cli import main
 
 
 @pytest.mark.parametrize("name", ["fwd_stubs", "splitkv_stubs"])
@@ -35,3 +38,18 @@ def test_kernels_that_cannot_be_had(tmp_path: Path, name: str) -> None:
         assert ", ,\n" in done.stdout, "a name that cannot be had is empty"
     for blob in blobs:
         assert f"blob not resolved: {blob}: " in done.stderr
+
+
+@pytest.mark.parametrize("name", ["bwd", "bwd_launcher_2026b", "wrapper_of_wrapper", "fwd_places"])
+def test_files_without_such_templates_are_not_parsed_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    fixture = next(fixture for fixture in FIXTURES if fixture.name == name)
+    words = [str(word) for word in arguments(fixture, fixture.directory)]
+
+    def unexpected(*_: object) -> None:
+        raise AssertionError("looked for stubs")
+
+    monkeypatch.setattr(rewriter, "find_stub_sites", unexpected)
+    main(["rewrite", *words, "-o", str(tmp_path)], standalone_mode=False)
+    assert not (tmp_path / "ck_jit_stubs.S").exists()
