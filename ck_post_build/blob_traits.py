@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from ck_post_build.demangle import demangle, function_name, split_arguments
@@ -19,6 +20,7 @@ _SWITCH = re.compile(r"<(true|false)\b")
 _ARCH_TAG = re.compile(r"(?:\w+::)*(gfx\w+)_t")
 
 
+@functools.cache
 def trait_name(parameter: str) -> str:
     """Return the name that stands for a template parameter: ``HDim_`` gives ``hdim``, ``kIsGroupMode_`` ``is_group_mode``."""
     name = re.sub(r"^k(?=[A-Z])", "", parameter.strip("_")).replace("HDim", "Hdim")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 
 from ck_post_build.errors import CkPostBuildError
 
 _OPENING = "<([{"
 _CLOSING = ">)]}"
+# What is worth a look: names have thousands of characters, and libraries tens of thousands of names.
+_IN_ARGUMENTS = re.compile(r"[<>()\[\]{},]")
+_IN_NAME = re.compile(r"[<>()\[\]{} ]")
 
 
 @functools.cache
@@ -45,11 +49,13 @@ def template_arguments(symbol: str, name: str) -> tuple[str, ...]:
     return split_arguments(text[text.index(f"{name}<") + len(name) :])
 
 
+@functools.lru_cache(maxsize=1 << 14)  # kernels of a blob have the same ones
 def split_arguments(text: str) -> tuple[str, ...]:
     """Return the arguments of the list in angle brackets that `text` starts with."""
     pieces: list[str] = []
     depth, piece_start = 0, 1
-    for position, character in enumerate(text):
+    for match in _IN_ARGUMENTS.finditer(text):
+        position, character = match.start(), match[0]
         if character in _OPENING:
             depth += 1
         elif character in _CLOSING:
@@ -66,7 +72,8 @@ def function_name(text: str) -> tuple[str, tuple[str, ...]]:
     """Return the qualified name of the function in the C++ name `text`, and its template arguments."""
     depth, start = 0, 0
     text = text.replace("(anonymous namespace)", "<unnamed>")
-    for position, character in enumerate(text):
+    for match in _IN_NAME.finditer(text):
+        position, character = match.start(), match[0]
         if depth == 0 and character == " ":
             start = position + 1  # a result type stands in front
         elif depth == 0 and character == "(":
