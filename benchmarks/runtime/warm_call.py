@@ -1,6 +1,6 @@
 """What a warm call costs: the reference runtime, ours, and plain function pointers, side by side in one run.
 
-    python benchmarks/runtime/warm_call.py --reference RUNTIME.cpp.txt --ck DIR --aiter-include DIR --hip-include DIR
+    python benchmarks/runtime/warm_call.py --reference RUNTIME.cpp.txt
 
 Builds all of them with the same compiler and options (host pass only, -O3) against the same headers and the same
 trivial blobs, and prints nanoseconds per call for each direction, with 1 and 8 threads: the best of many short rounds.
@@ -21,6 +21,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import inputs
 
 HERE = Path(__file__).resolve().parent
 RUNTIME = HERE.parent.parent / "ck_jit_runtime"
@@ -190,13 +193,18 @@ def table(samples: Samples) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reference", type=Path, required=True, help="text of the reference runtime")
-    parser.add_argument("--ck", type=Path, required=True, help="composable_kernel directory of the amd-aiter wheel")
-    parser.add_argument("--aiter-include", type=Path, required=True, help="aiter_meta/csrc/include of that wheel")
-    parser.add_argument("--hip-include", type=Path, required=True, help="HIP headers, 7.1 or so")
+    parser.add_argument("--ck", type=Path, help="composable_kernel directory of the amd-aiter wheel; default: fetched")
+    parser.add_argument("--aiter-include", type=Path, help="aiter_meta/csrc/include of that wheel; default: fetched")
+    parser.add_argument(
+        "--hip-include", type=Path, help="HIP headers, 7.1 or so; default: those of an assembled prefix"
+    )
     parser.add_argument("--cxx", default="clang++-19", help="a clang with HIP support")
     parser.add_argument("--rounds", type=int, default=101)
     parser.add_argument("--seconds", type=float, default=0.005, help="length of one measurement")
     options = parser.parse_args()
+    options.ck = options.ck or inputs.ck()
+    options.aiter_include = options.aiter_include or inputs.aiter() / "aiter_meta/csrc/include"
+    options.hip_include = options.hip_include or inputs.rocm() / "include"
     with tempfile.TemporaryDirectory(prefix="ck-jit-bench-") as directory:
         bench = Bench(options, Path(directory))
         print(table(bench.measure(bench.build())))
