@@ -290,7 +290,7 @@ void *work(void *given) {
     Job &job = *static_cast<Job *>(given);
     char **words = job.arguments;
     Oracle oracle(read_plan(words[3]), load(words[1]), load(words[2]), std::strtoul(words[5], nullptr, 10));
-    oracle.aim(32);
+    oracle.aim(256);
     oracle.random(std::strtol(words[4], nullptr, 10));
     job.status = oracle.report();
     return nullptr;
