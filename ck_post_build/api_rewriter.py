@@ -17,12 +17,12 @@ from ck_post_build.errors import CkPostBuildError
 from ck_post_build.names import entry_point, includable
 from ck_post_build.resolve import ResolvedSite
 from ck_post_build.sites import Alias, Block
-from ck_post_build.source import BYTE_ORDER_MARK, Edit, SourceFile, as_bytes
+from ck_post_build.source import BLANK, BYTE_ORDER_MARK, Edit, SourceFile, as_bytes
 from ck_post_build.stubs import StubSite
 from ck_post_build.wrappers import Wrapper
 
 _DIRECTIVE = re.compile(rf"^(?:{BYTE_ORDER_MARK})?[ \t]*#[ \t]*(include|if|endif)[^\n]*\n", re.MULTILINE)
-_OPEN_PAREN = re.compile(r"\s*\(\s*")
+_OPEN_PAREN = re.compile(rf"{BLANK}\({BLANK}", re.DOTALL)
 
 
 @dataclass

@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.source import BYTE_ORDER_MARK
+from ck_post_build.source import BLANK, BYTE_ORDER_MARK
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 # Every branch starts with a literal character: Python's matcher then skips to the next candidate, five times as fast.
 _NOT_CODE = r"""
-      //(?:[^\n\\]|\\.)*                           # line comment; a backslash continues it
+      //(?:[^\n\\]|\\(?:\r\n|.))*                  # line comment; a backslash continues it
     | /\*.*?\*/                                    # block comment
     | R"([^\s()\\]{0,16})\(.*?\)\1"                # raw string
-    | "(?:[^"\\\n]|\\.)*"                          # string
+    | "(?:[^"\\\n]|\\(?:\r\n|.))*"                 # string
     | '(?:(?<=[0-9A-Fa-f]')(?=[0-9A-Fa-f])|(?:[^'\\\n]|\\.)+')   # digit separator, or character
-    | \#(?:[^\n\\/]+|\\.|/(?!\*)|/\*.*?\*/)*       # preprocessor directive, continuation lines included
+    | \#(?:[^\n\\/]+|\\(?:\r\n|.)|/(?!\*)|/\*.*?\*/)*   # preprocessor directive, continuation lines included
 """
 _SIGNIFICANT = re.compile(_NOT_CODE + r"| [{};]", re.VERBOSE | re.DOTALL)
 _IN_BRACES = re.compile(_NOT_CODE + r"| [{}]", re.VERBOSE | re.DOTALL)
-_BLANK = re.compile(r"(?:\s+|//(?:[^\n\\]|\\.)*|/\*.*?\*/)*", re.DOTALL)
+_BLANK = re.compile(BLANK, re.DOTALL)
 _INCLUDE = re.compile(r"#\s*include\b")
 _IF = re.compile(r"#\s*if")
 _ENDIF = re.compile(r"#\s*endif\b")

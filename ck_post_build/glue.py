@@ -14,7 +14,7 @@ from ck_post_build.manifest import Manifest
 from ck_post_build.names import entry_point, includable
 from ck_post_build.overlay import Overlay
 from ck_post_build.resources import template_environment
-from ck_post_build.source import BYTE_ORDER_MARK, from_bytes
+from ck_post_build.source import BYTE_ORDER_MARK, as_bytes, from_bytes
 from ck_post_build.wrappers import Wrapper
 
 # Mangled, as assembler wants it.
@@ -128,7 +128,7 @@ def entry_source(api: ApiFile, manifest: Manifest, failures: Sequence[KernelTemp
 def include_entry_source(api: ApiFile) -> str:
     """Return the end of the compiled copy of an API file: one parse of CK's headers serves it and its entry points."""
     newline = api.source.newline()
-    return f'{newline}#include "{api.entry_source_name}"{newline}'
+    return f'{newline}#include "{as_bytes(api.entry_source_name)}"{newline}'
 
 
 def _kernels(api: ApiFile, manifest: Manifest) -> list[KernelTemplate]:

@@ -52,7 +52,7 @@ _NOT_CUT = frozenset(
 _REFERENCES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
 _IF_CONSTEXPR = re.compile(r"if\s+constexpr\b")
 _COMMENT_OR_TEXT = re.compile(
-    r"//(?:[^\n\\]|\\.)*|/\*.*?\*/|R\"([^\s()\\]{0,16})\(.*?\)\1\"|\"(?:[^\"\\\n]|\\.)*\"", re.DOTALL
+    r"//(?:[^\n\\]|\\(?:\r\n|.))*|/\*.*?\*/|R\"([^\s()\\]{0,16})\(.*?\)\1\"|\"(?:[^\"\\\n]|\\(?:\r\n|.))*\"", re.DOTALL
 )
 
 

@@ -17,6 +17,9 @@ from ck_post_build.errors import CkPostBuildError
 # In UTF-8, as it reads in Latin-1.
 BYTE_ORDER_MARK = "\xef\xbb\xbf"
 
+# A regular expression (with DOTALL) for what stands between tokens: white space and comments.
+BLANK = r"(?:\s+|//(?:[^\n\\]|\\(?:\r\n|.))*|/\*.*?\*/)*"
+
 _LINE_END = re.compile(r"\n")
 
 
