@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,8 +85,9 @@ def load(library: Path | None) -> None:
     with _load_lock:
         config = clang.cindex.Config
         if config.loaded:
-            if library is not None and config.library_file != str(library):
-                raise CkPostBuildError(f"libclang {config.library_file} is loaded already; cannot use {library} too")
+            if library is not None and not _same_file(config.library_file, library):
+                loaded = config.library_file or "of the libclang package"
+                raise CkPostBuildError(f"libclang {loaded} is loaded already; cannot use {library} too")
             return
         if library is not None:
             config.set_library_file(str(library))
@@ -112,6 +114,11 @@ def load(library: Path | None) -> None:
         lib.clang_disposeSourceRangeList.restype = None
         lib.clang_Location_isFromMainFile.argtypes = [clang.cindex.SourceLocation]
         lib.clang_Location_isFromMainFile.restype = ctypes.c_int
+
+
+def _same_file(loaded: str | None, library: Path) -> bool:
+    """Tell whether both names lead to one library: a ROCm's may be a link to the system's."""
+    return loaded is not None and os.path.realpath(loaded) == os.path.realpath(library)
 
 
 def parse(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
+
+from ck_post_build.toolchain import Toolchain, find_toolchain
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 
@@ -20,6 +24,13 @@ def _answer(*command: str | Path) -> Path:
 def rocm_prefix() -> Path:
     """A ROCm-like prefix whose HIP library records launches. The machine's own ROCm is not looked for."""
     return _answer(SCRIPTS / "rocm_prefix.sh", "--assemble", "--standin")
+
+
+@pytest.fixture(scope="session")
+def toolchain(rocm_prefix: Path) -> Toolchain:
+    """The prefix's. A process can load one libclang only: all tests that parse in their own process use this one."""
+    with mock.patch.dict(os.environ, {"ROCM_PATH": str(rocm_prefix)}):
+        return find_toolchain()
 
 
 @pytest.fixture(scope="session")

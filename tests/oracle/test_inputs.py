@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ck_post_build import libclang
-from ck_post_build.toolchain import find_toolchain
+from ck_post_build.toolchain import Toolchain
 
 from .conditions import Conditions, read_conditions
 from .inputs import Solver, pools
@@ -32,10 +32,13 @@ float attention(traits t, arguments a, int s) {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Conditions, Solver, dict[str, list[int | str]]]:
+def found(
+    tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain
+) -> tuple[Conditions, Solver, dict[str, list[int | str]]]:
     path = tmp_path_factory.mktemp("conditions") / "dispatcher.cpp"
     path.write_text(TEXT)
-    clang = libclang.Clang(find_toolchain().clang.library, ())
+    clang = libclang.Clang(toolchain.clang.library, ())
+    libclang.load(clang.library)
     unit = libclang.parse(clang, path, ["-std=c++20"])
     libclang.raise_on_errors(unit)
     conditions = read_conditions(unit, path.read_bytes())

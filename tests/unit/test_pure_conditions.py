@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from clang.cindex import Cursor, CursorKind
 
 from ck_post_build import libclang
 from ck_post_build.pure_conditions import PureConditions
-from ck_post_build.toolchain import find_toolchain
+from ck_post_build.toolchain import Toolchain
 
 _FRAME = """enum class mask {{ none, causal }};
 struct traits {{ bool group; mask type; volatile bool changes; }};
@@ -24,12 +25,23 @@ int f(traits t, outer a, odd o, int n, int *p, const int &r) {{
 """
 
 
-def parts(tmp_path: Path, condition: str, before: str = "") -> list[str] | None:
-    path = tmp_path / "f.cpp"
-    path.write_text(_FRAME.format(condition=condition, before=before))
-    clang = find_toolchain().clang
-    libclang.load(clang.library)
-    unit = libclang.parse(clang, path, ["-x", "c++", "-std=c++20", "-w"])
+Parts = Callable[..., list[str] | None]
+
+
+@pytest.fixture
+def parts(tmp_path: Path, toolchain: Toolchain) -> Parts:
+    libclang.load(toolchain.clang.library)
+
+    def of(condition: str, before: str = "") -> list[str] | None:
+        path = tmp_path / "f.cpp"
+        path.write_text(_FRAME.format(condition=condition, before=before))
+        return _parts(path, toolchain)
+
+    return of
+
+
+def _parts(path: Path, toolchain: Toolchain) -> list[str] | None:
+    unit = libclang.parse(toolchain.clang, path, ["-x", "c++", "-std=c++20", "-w"])
     libclang.raise_on_errors(unit)
     chain = PureConditions(path.read_text())
     found = [chain.parts(libclang.children(cursor)[0]) for cursor in _ifs(unit.cursor)]
@@ -54,8 +66,8 @@ def _ifs(cursor: Cursor) -> list[Cursor]:
         ("static_cast<int>(t.group) + n == 2", ["static_cast<int>(t.group) + n == 2"]),
     ],
 )
-def test_parts_of_a_pure_condition(tmp_path: Path, condition: str, expected: list[str] | None) -> None:
-    assert parts(tmp_path, condition) == expected
+def test_parts_of_a_pure_condition(parts: Parts, condition: str, expected: list[str] | None) -> None:
+    assert parts(condition) == expected
 
 
 @pytest.mark.parametrize(
@@ -89,10 +101,10 @@ def test_parts_of_a_pure_condition(tmp_path: Path, condition: str, expected: lis
         "new int",
     ],
 )
-def test_no_parts_of_a_condition_that_may_act_or_fail(tmp_path: Path, condition: str) -> None:
-    assert parts(tmp_path, condition) is None
+def test_no_parts_of_a_condition_that_may_act_or_fail(parts: Parts, condition: str) -> None:
+    assert parts(condition) is None
 
 
-def test_what_is_one_part_alone_does_not_split_another_condition(tmp_path: Path) -> None:
+def test_what_is_one_part_alone_does_not_split_another_condition(parts: Parts) -> None:
     before = "if(t.group || n == 1) { return 2; } "
-    assert parts(tmp_path, "t.group || n == 1 && n == 2", before) == ["t.group || n == 1 && n == 2"]
+    assert parts("t.group || n == 1 && n == 2", before) == ["t.group || n == 1 && n == 2"]
