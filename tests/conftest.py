@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 
+from ck_post_build import libclang
 from ck_post_build.toolchain import Toolchain, find_toolchain
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
@@ -28,9 +29,15 @@ def rocm_prefix() -> Path:
 
 @pytest.fixture(scope="session")
 def toolchain(rocm_prefix: Path) -> Toolchain:
-    """The prefix's. A process can load one libclang only: all tests that parse in their own process use this one."""
+    """The prefix's."""
     with mock.patch.dict(os.environ, {"ROCM_PATH": str(rocm_prefix)}):
         return find_toolchain()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_libclang(toolchain: Toolchain) -> None:
+    """A process can load one libclang only: all tests that parse in their own process get the same, whichever is first."""
+    libclang.load(toolchain.clang.library)
 
 
 @pytest.fixture(scope="session")
