@@ -108,6 +108,17 @@ def include_place(source: SourceFile, end: int) -> int:
     return place
 
 
+def blocks_around(sites: Sequence[ResolvedSite]) -> list[Block]:
+    """Return the blocks that some of `sites` stand in, each once."""
+    blocks: dict[int, Block] = {}
+    for resolved in sites:
+        block = resolved.site.block
+        while block is not None and block.start not in blocks:
+            blocks[block.start] = block
+            block = block.parent
+    return list(blocks.values())
+
+
 def slot_argument(instance: Instance | None, slots: dict[int, int]) -> str:
     """Return the expression for an instance's slot, with the blob's name as a comment."""
     if instance is None:
@@ -152,17 +163,12 @@ def _alias_edits(api: ApiFile) -> list[Edit]:
     """Return the removals of block-local aliases that only rewritten callees (or removed aliases) mentioned."""
     text = api.source.text
     gone = bytearray(len(text))
-    blocks: dict[int, Block] = {}
     mentioned: set[str] = set()
     for resolved in api.sites:
         site = resolved.site
         gone[site.start : site.end] = b"\1" * (site.end - site.start)
         mentioned |= identifiers(text[site.start : site.end])
-        block = site.block
-        while block is not None and block.start not in blocks:
-            blocks[block.start] = block
-            block = block.parent
-    candidates = [(alias, block) for block in blocks.values() for alias in block.aliases]
+    candidates = [(alias, block) for block in blocks_around(api.sites) for alias in block.aliases]
     edits = []
     # Later aliases first: an alias may be used by later ones only, and goes when all of those go.
     for alias, block in sorted(candidates, key=lambda pair: -pair[0].start):

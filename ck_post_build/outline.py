@@ -12,10 +12,9 @@ import bisect
 import re
 from collections.abc import Callable, Sequence
 
-from ck_post_build.api_rewriter import ApiFile
-from ck_post_build.sites import Block
+from ck_post_build.api_rewriter import ApiFile, blocks_around
 from ck_post_build.source import Edit
-from ck_post_build.tables import Table
+from ck_post_build.tables import Table, inside
 
 SITES_IN_A_FUNCTION = 96
 _WORTH_A_FUNCTION = 16
@@ -38,25 +37,14 @@ def outlined_name(name: str) -> str:
 
 def outline_edits(api: ApiFile, tables: Sequence[Table]) -> list[Edit]:
     """Return the insertions that cut the dispatchers in `api`; what became a table costs nothing and stays whole."""
-    table_starts = [table.start for table in tables]
-
-    def in_table(offset: int) -> bool:
-        number = bisect.bisect_right(table_starts, offset) - 1
-        return number >= 0 and offset < tables[number].end
-
+    in_table = inside(tables)
     starts = [site.site.start for site in api.sites if not in_table(site.site.start)]
 
     def weight(start: int, end: int) -> int:
         return bisect.bisect_left(starts, end) - bisect.bisect_left(starts, start)
 
-    blocks: dict[int, Block] = {}
-    for resolved in api.sites:
-        block = resolved.site.block
-        while block is not None and block.start not in blocks:
-            blocks[block.start] = block
-            block = block.parent
     leaves_otherwise = _LEAVES_OTHERWISE.search(api.source.text) is not None
-    heavy = [block for block in blocks.values() if weight(block.start, block.end) >= _WORTH_A_FUNCTION]
+    heavy = [block for block in blocks_around(api.sites) if weight(block.start, block.end) >= _WORTH_A_FUNCTION]
     with_heavy_child = {id(block.parent) for block in heavy}
     edits: list[Edit] = []
     for block in heavy:

@@ -8,10 +8,10 @@ all set has the slots. The rewritten file itself stays as it is; ``build`` compi
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ck_post_build.api_rewriter import ApiFile, slot_arguments
+from ck_post_build.api_rewriter import ApiFile, blocks_around, slot_arguments
 from ck_post_build.declarations import strip_comments
 from ck_post_build.pure_conditions import PureConditions
 from ck_post_build.resolve import ResolvedSite
@@ -74,7 +74,7 @@ def find_tables(api: ApiFile, edits: Sequence[Edit], slots: dict[int, int]) -> l
     """
     branches = _Branches(api, edits, slots)
     tables: list[Table] = []
-    for block in _blocks(api.sites):
+    for block in blocks_around(api.sites):
         conditions = PureConditions(api.source.text)
         for chain in _chains(block, api.source.text):
             tables += _runs(chain, conditions, branches)
@@ -84,27 +84,23 @@ def find_tables(api: ApiFile, edits: Sequence[Edit], slots: dict[int, int]) -> l
     return tables
 
 
-def with_tables(edits: Sequence[Edit], tables: Sequence[Table], place: int) -> list[Edit]:
-    """Return `edits` with the tables in place of what they replace; their rows go to the offset `place`."""
+def inside(tables: Sequence[Table]) -> Callable[[int], bool]:
+    """Return what tells whether an offset stands in text that one of `tables`, in text order, replaces."""
     starts = [table.start for table in tables]
 
-    def outside(edit: Edit) -> bool:
-        number = bisect.bisect_right(starts, edit.start) - 1
-        return number < 0 or edit.start >= tables[number].end
+    def in_table(offset: int) -> bool:
+        number = bisect.bisect_right(starts, offset) - 1
+        return number >= 0 and offset < tables[number].end
 
-    kept = [edit for edit in edits if outside(edit)]
+    return in_table
+
+
+def with_tables(edits: Sequence[Edit], tables: Sequence[Table], place: int) -> list[Edit]:
+    """Return `edits` with the tables in place of what they replace; their rows go to the offset `place`."""
+    in_table = inside(tables)
+    kept = [edit for edit in edits if not in_table(edit.start)]
     kept += [Edit(place, place, table.definition()) for table in tables]
     return kept + [Edit(table.start, table.end, table.statement()) for table in tables]
-
-
-def _blocks(sites: Sequence[ResolvedSite]) -> list[Block]:
-    blocks: dict[int, Block] = {}
-    for resolved in sites:
-        block = resolved.site.block
-        while block is not None and block.start not in blocks:
-            blocks[block.start] = block
-            block = block.parent
-    return list(blocks.values())
 
 
 def _chains(block: Block, text: str) -> list[list[Link]]:
