@@ -181,36 +181,42 @@ class Question:
     """A translation unit that asks about the blobs of one set of flags and includes.
 
     Attributes:
+        digests: for each blob's name, a hash of all that is asked about it. The same text has the same answer.
         asked: done when the unit is parsed.
         parsed: the parse; dropped once it is read, because it takes half a gigabyte.
     """
 
     unit: _Unit
+    flags: tuple[str, ...]
     blobs: Sequence[BlobSource]
+    digests: dict[str, str]
     asked: Future[None] = field(init=False)
     parsed: TranslationUnit | None = None
 
-    def ask(self, clang: libclang.Clang, flags: tuple[str, ...]) -> None:
-        """Have clang parse the unit."""
+    def ask(self, clang: libclang.Clang, pool: Executor) -> None:
+        """Have `pool` parse the unit."""
+        self.asked = pool.submit(self._parse, clang)
+
+    def _parse(self, clang: libclang.Clang) -> None:
         path, text = self.blobs[0].path.parent / _UNIT_NAME, "\n".join(self.unit.lines) + "\n"
-        self.parsed = libclang.parse(clang, path, flags, options=libclang.INCOMPLETE, text=text)
+        self.parsed = libclang.parse(clang, path, self.flags, options=libclang.INCOMPLETE, text=text)
 
 
-def ask_clang(
-    clang: libclang.Clang, blobs: dict[str, BlobSource], texts: dict[str, BlobText], pool: Executor
-) -> list[Question]:
-    """Have `pool` parse what asks clang what `blobs` define."""
+def write_questions(blobs: dict[str, BlobSource], texts: dict[str, BlobText]) -> list[Question]:
+    """Write what clang is to be asked about `blobs`: one question for all that share flags and includes."""
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[BlobSource]] = defaultdict(list)
     for blob in blobs.values():
         groups[blob.flags.arguments, texts[blob.name].prologue].append(blob)
     questions = []
     for (flags, prologue), members in groups.items():
         unit = _Unit(lines=list(prologue))
+        digests = {}
         for number, blob in enumerate(members):
-            _write_blob(unit, f"ck_jit_blob_{number}", blob, texts[blob.name])
-        question = Question(unit, members)
-        question.asked = pool.submit(question.ask, clang, flags)
-        questions.append(question)
+            space, first = f"ck_jit_blob_{number}", len(unit.lines)
+            _write_blob(unit, space, blob, texts[blob.name])
+            asked = "\n".join((*prologue, *unit.lines[first:])).replace(space, "")
+            digests[blob.name] = hashlib.sha256(asked.encode("latin-1")).hexdigest()[:16]
+        questions.append(Question(unit, flags, members, digests))
     return questions
 
 

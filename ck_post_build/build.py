@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import subprocess
@@ -13,7 +12,8 @@ from pathlib import Path
 import msgspec
 import ninja
 
-from ck_post_build.build_info import FILE_NAME, BuildInfo, read_build_info
+from ck_post_build.build_info import STAMP, BuildInfo, read_build_info
+from ck_post_build.build_stamp import Stamp, header_places, read_stamp, take_stamp, tool_files
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.glue import STUBS
@@ -22,12 +22,12 @@ from ck_post_build.jit_root import JIT_ROOT
 from ck_post_build.ninja_graph import Graph, Source, write_graph
 from ck_post_build.outline import outlined_name
 from ck_post_build.output import write_all
+from ck_post_build.refresh import refresh
 from ck_post_build.resources import resource_dir
 from ck_post_build.rewriter import Progress, list_blob_files, rewrite
 from ck_post_build.toolchain import Toolchain, find_toolchain
 
 LIBRARY_FILE = "ck_post_build_library"
-_STAMP = "ck_post_build.stamp"
 _RUNTIME = "ck_jit_runtime.cpp"
 _SOURCES = frozenset({".cpp", ".cc", ".cxx", ".hip", ".cu", ".c"})
 _HOST = ("-x", "hip", "--cuda-host-only")
@@ -75,10 +75,7 @@ def build(request: BuildRequest, *, verbose: bool = False, progress: Progress = 
             raise CkPostBuildError("this host object does not exist", file=path)
     toolchain = find_toolchain()
     hipcc = toolchain.require_hipcc()
-    if _read(request.output / _STAMP) != _stamp(request, toolchain):
-        rewrite(request.api, request.blob_dirs, request.output, request.flags, toolchain=toolchain, progress=progress)
-        # Again: only now is it known which headers there are.
-        write_all(request.output, {_STAMP: _stamp(request, toolchain)})
+    _bring_up_to_date(request, toolchain, progress)
     info = read_build_info(request.output)
     graph = write_graph(_graph(request, info, hipcc))
     files = {
@@ -93,11 +90,30 @@ def build(request: BuildRequest, *, verbose: bool = False, progress: Progress = 
     return request.output / request.library
 
 
+def _bring_up_to_date(request: BuildRequest, toolchain: Toolchain, progress: Progress) -> None:
+    """Rewrite what has to be rewritten: nothing, the manifest's words about some blobs, or everything."""
+
+    def stamp() -> Stamp:
+        return take_stamp(request.api, request.blob_dirs, request.flags, request.output, toolchain)
+
+    old, new = read_stamp(request.output), stamp()
+    if new == old:
+        return
+    changed = new.changed(old) if old is not None else None
+    if changed is not None and refresh(request.output, changed, request.flags, toolchain):
+        progress(f"took over the new text of {len(changed)} files")
+    else:
+        rewrite(request.api, request.blob_dirs, request.output, request.flags, toolchain=toolchain, progress=progress)
+        # Again: only now is it known which headers there are. The files are those that were read, or older.
+        new = msgspec.structs.replace(stamp(), files=new.files)
+    write_all(request.output, {STAMP: msgspec.json.encode(new)})
+
+
 def _dependencies(request: BuildRequest, hipcc: Path) -> bytes:
     """Return a depfile: what was read, and the blob directories, whose time stamps tell of new and removed blobs."""
     paths = [*request.api, *request.blob_dirs, *list_blob_files(request.api, request.blob_dirs), *request.host_objects]
-    paths += [header for place in _header_places(request) for header in header_files(place)]
-    paths += [hipcc, *_tool_files(), *resource_dir("ck_jit_runtime").iterdir()]
+    paths += [header for place in header_places(request.output) for header in header_files(place)]
+    paths += [hipcc, *tool_files(), *resource_dir("ck_jit_runtime").iterdir()]
     # What the compiler saw of all else, as ninja noted it.
     noted = subprocess.run([*_ninja(request), "-t", "deps"], stdout=subprocess.PIPE, check=True).stdout
     output = request.output.absolute()
@@ -113,54 +129,6 @@ def _dependencies(request: BuildRequest, hipcc: Path) -> bytes:
     return (escaped[0] + ":" + "".join(f" \\\n  {name}" for name in escaped[1:]) + "\n").encode(
         "utf-8", "surrogateescape"
     )
-
-
-def _stamp(request: BuildRequest, toolchain: Toolchain) -> bytes:
-    """Return a hash over everything that the rewrite depends on, by size and time stamp."""
-    digest = hashlib.sha256(repr((toolchain, _tool_state())).encode())
-    for path in [*request.api, *list_blob_files(request.api, request.blob_dirs)]:
-        digest.update(_state(path))
-        digest.update(_flags_state(request.flags, path))
-    for place in _header_places(request):
-        for header in header_files(place):
-            digest.update(_state(header))
-    return digest.hexdigest().encode()
-
-
-def _flags_state(flags: FlagSource, path: Path) -> bytes:
-    """Return what stands for the flags of a file, which need not have any when it is no blob."""
-    try:
-        return repr(flags.of(path)).encode("utf-8", "surrogateescape")
-    except CkPostBuildError:
-        return b"none"
-
-
-def _tool_files() -> list[Path]:
-    return sorted([*Path(__file__).parent.glob("*.py"), *resource_dir("templates").glob("*.j2")])
-
-
-def _tool_state() -> list[bytes]:
-    return [_state(path) for path in _tool_files()]
-
-
-def _header_places(request: BuildRequest) -> list[Path]:
-    try:
-        info = msgspec.json.decode((request.output / FILE_NAME).read_bytes(), type=BuildInfo)
-    except (OSError, msgspec.MsgspecError):
-        return []
-    return [Path(place) for place in info.headers if Path(place).exists()]
-
-
-def _state(path: Path) -> bytes:
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise CkPostBuildError(f"cannot read the file: {error.strerror}", file=path) from error
-    return f"{path} {status.st_size} {status.st_mtime_ns}\n".encode("utf-8", "surrogateescape")
-
-
-def _read(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
 
 
 def _runtime_unit() -> bytes:

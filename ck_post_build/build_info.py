@@ -9,6 +9,8 @@ import msgspec
 from ck_post_build.errors import CkPostBuildError
 
 FILE_NAME = "ck_post_build.json"
+# Of build: tells what the directory was made of.
+STAMP = "ck_post_build.stamp"
 
 
 class ApiInfo(msgspec.Struct, frozen=True):
@@ -71,3 +73,17 @@ def read_build_info(directory: Path) -> BuildInfo:
         raise CkPostBuildError(
             f"damaged or of another version: {error}. Run ck-post-build rewrite again", file=path
         ) from error
+
+
+class _HeaderPlaces(msgspec.Struct):
+    """The one part of BuildInfo that tells whether anything is to be done: the blobs' symbols take long to read."""
+
+    headers: dict[str, str]
+
+
+def read_header_places(directory: Path) -> list[str]:
+    """Return the header directories and files that the ``rewrite`` into `directory` noted; none if there was no such."""
+    try:
+        return list(msgspec.json.decode((directory / FILE_NAME).read_bytes(), type=_HeaderPlaces).headers)
+    except (OSError, msgspec.MsgspecError):
+        return []

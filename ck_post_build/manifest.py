@@ -14,6 +14,7 @@ from ck_post_build.cpp_text import literal
 from ck_post_build.resources import template_environment
 
 SOURCE_DIRECTORY = "blobs/"
+HEADER = "ck_jit_manifest_embedded.h"
 
 
 @dataclass(frozen=True)
@@ -49,19 +50,8 @@ class Manifest:
             yield instance.blob
             yield from (kernel.symbol for kernel in instance.kernels)
 
-    def header(self) -> str:
-        """Return the text of the manifest header."""
-        tables = self._tables()
-        content = _digest([repr(sorted(tables.items())), self.layout_hash])[:32]
-        template = template_environment().get_template("ck_jit_manifest_embedded.h.j2")
-        return template.render(
-            tables,
-            layout_hash=self.layout_hash,
-            content_hash=content,
-            source_directory_length=len(SOURCE_DIRECTORY),
-        )
-
-    def _tables(self) -> dict[str, Any]:
+    def tables(self) -> dict[str, Any]:
+        """Return what stands in the tables of the manifest header, in the words of its template."""
         flag_sets = list(dict.fromkeys(self.flag_sets[name] for name in self.index.blobs))
         numbers = {flags: number for number, flags in enumerate(flag_sets)}
         split = [_split_symbols(instance, self.index) for instance in self.index.instances]
@@ -84,6 +74,7 @@ class Manifest:
             symbols.append(" ".join(rows))
             count += len(parts)
         return {
+            "layout_hash": self.layout_hash,
             "kernels": [
                 {"name": literal(t.name), "symbol_prefix": literal(t.symbol_prefix)}
                 for t in self.index.templates.values()
@@ -113,6 +104,13 @@ class Manifest:
             for name in self.index.blobs
         )
         return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def manifest_header(tables: dict[str, Any]) -> str:
+    """Return the text of the manifest header, given what ``Manifest.tables`` returns."""
+    template = template_environment().get_template("ck_jit_manifest_embedded.h.j2")
+    content = _digest([repr(sorted(tables.items()))])[:32]
+    return template.render(tables, content_hash=content, source_directory_length=len(SOURCE_DIRECTORY))
 
 
 def _split_symbols(instance: Instance, index: BlobIndex) -> tuple[str, list[str]]:

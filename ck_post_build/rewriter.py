@@ -20,17 +20,19 @@ from ck_post_build.blob_index import (
     BlobIndex,
     BlobSource,
     Question,
-    ask_clang,
     index_blobs,
     likely_templates,
     read_blobs,
+    write_questions,
 )
-from ck_post_build.build_info import FILE_NAME, ApiInfo, BlobInfo, BuildInfo
+from ck_post_build.build_info import FILE_NAME, STAMP, ApiInfo, BlobInfo, BuildInfo
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import Flags, HeaderTree
 from ck_post_build.headers import combined_hash
-from ck_post_build.manifest import FlagSet, Manifest
+from ck_post_build.kept import FILE_NAME as KEPT
+from ck_post_build.kept import Kept
+from ck_post_build.manifest import HEADER, FlagSet, Manifest, manifest_header
 from ck_post_build.outline import outline_edits, outlined_name
 from ck_post_build.output import write_all
 from ck_post_build.overlay import find_overlays
@@ -92,7 +94,9 @@ def rewrite(
                 f"no file in {', '.join(map(str, blob_dirs))} specialises a kernel template: no blobs there"
             )
         progress(f"asking clang about {len(blobs)} blobs")
-        questions = ask_clang(toolchain.clang, blobs, texts, pool)
+        questions = write_questions(blobs, texts)
+        for question in questions:
+            question.ask(toolchain.clang, pool)
         likely = likely_templates(texts)
         del texts
         scans, library = _read_as_it_comes(toolchain, api_flags, units, questions, likely, blobs, progress)
@@ -113,6 +117,7 @@ def rewrite(
         progress("writing")
         outputs = {**library.outputs, **_api_outputs(files, manifest)}
         outputs[FILE_NAME] = _build_info(files, api_flags, index, manifest, library.headers)
+    (output / STAMP).unlink(missing_ok=True)
     write_all(output, outputs)
     return _report(files, index, discarded)
 
@@ -200,7 +205,7 @@ def _read_as_it_comes(
             unanswered.discard(done)
             if not unanswered:
                 progress("reading clang's answers")
-                library = _library(toolchain, api_flags, index_blobs(blobs, questions))
+                library = _library(toolchain, api_flags, questions, index_blobs(blobs, questions))
         except CkPostBuildError as error:
             errors[waiting.index(done) if done in paths else len(waiting)] = error
     if errors:
@@ -209,11 +214,14 @@ def _read_as_it_comes(
     return scans, library
 
 
-def _library(toolchain: Toolchain, api_flags: dict[Path, Flags], index: BlobIndex) -> _Library:
+def _library(
+    toolchain: Toolchain, api_flags: dict[Path, Flags], questions: Sequence[Question], index: BlobIndex
+) -> _Library:
     headers = HeaderTree(toolchain.rocm)
     arches = _arches([*api_flags.values(), *(blob.flags for blob in index.blobs.values())])
     manifest = Manifest(index, _flag_sets(index, headers), arches)
-    return _Library(manifest, headers, _library_outputs(manifest))
+    asked = {name: digest for question in questions for name, digest in question.digests.items()}
+    return _Library(manifest, headers, _library_outputs(manifest, asked))
 
 
 @dataclass(frozen=True)
@@ -307,15 +315,15 @@ def _flag_sets(index: BlobIndex, headers: HeaderTree) -> dict[str, FlagSet]:
     return {name: known[blob.flags.arguments] for name, blob in index.blobs.items()}
 
 
-def _library_outputs(manifest: Manifest) -> dict[str, bytes]:
+def _library_outputs(manifest: Manifest, asked: dict[str, str]) -> dict[str, bytes]:
     """Return the generated files that do not depend on API files."""
-    texts = {
-        "ck_jit_dispatch.h": glue.dispatch_header(manifest),
-        "ck_jit_manifest_embedded.h": manifest.header(),
+    tables = manifest.tables()
+    return {
+        "ck_jit_dispatch.h": glue.dispatch_header(manifest).encode(),
+        HEADER: manifest_header(tables).encode("utf-8", "surrogateescape"),
+        MANIFEST_RECORDS: manifest.records(),
+        KEPT: msgspec.msgpack.encode(Kept(tables, asked)),
     }
-    outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
-    outputs[MANIFEST_RECORDS] = manifest.records()
-    return outputs
 
 
 def _api_outputs(files: Sequence[ApiFile], manifest: Manifest) -> dict[str, bytes]:
