@@ -31,8 +31,11 @@ esac
 log_dir=$here/build/test-log
 mkdir -p "$log_dir"
 step "install Debian packages" scripts/install_packages.sh compiler python dev browser
-# The bridges' tests compile Rust. A toolchain of rustup will do.
-command -v cargo-clippy >/dev/null || step "install Rust" scripts/install_packages.sh rust
+# The bridges' tests compile Rust. A toolchain of rustup will do, if one is set up for this user.
+if ! cargo clippy --version >/dev/null 2>&1; then
+    step "install Rust" scripts/install_packages.sh rust
+    export PATH=/usr/bin:$PATH
+fi
 step "install ck-post-build and its checkers into .venv" python_environment .venv pyproject.toml -- -e '.[dev]'
 export PATH=$here/.venv/bin:$PATH PYTHON=$here/.venv/bin/python
 step "fetch CK and aiter" scripts/fetch_ck.sh

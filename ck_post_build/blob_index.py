@@ -36,7 +36,7 @@ from ck_post_build.flags import Flags
 from ck_post_build.source import read_text
 from ck_post_build.trait_templates import TraitTemplates
 
-BLOB_SUFFIXES = frozenset({".cpp", ".cc", ".cxx", ".cu", ".hip"})
+BLOB_SUFFIXES = (".cpp", ".cc", ".cxx", ".cu", ".hip")
 
 _UNIT_NAME = "ck_jit_blob_index.cpp"
 _DEFINE = re.compile(r"#\s*define\s+(\w+)")

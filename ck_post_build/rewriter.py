@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -136,15 +137,24 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def list_blob_files(api: Sequence[Path], blob_dirs: Sequence[Path]) -> list[Path]:
     """Return the source files in the blob directories but for the API files, sorted by name."""
-    own = {path.resolve() for path in api}
+    own = {_identity(path) for path in api} - {None}
     found: list[Path] = []
     for directory in blob_dirs:
         try:
-            entries = [entry for entry in directory.iterdir() if entry.suffix in BLOB_SUFFIXES]
+            entries = [entry for entry in os.scandir(directory) if entry.name.endswith(BLOB_SUFFIXES)]
         except OSError as error:
             raise CkPostBuildError(f"cannot list the blob directory: {error.strerror}", file=directory) from error
-        found += [entry for entry in entries if entry.resolve() not in own]
+        found += [directory / entry.name for entry in entries if _identity(entry) not in own]
     return sorted(found, key=lambda path: (path.name, str(path)))
+
+
+def _identity(path: Path | os.DirEntry[str]) -> tuple[int, int] | None:
+    """Return what tells files apart under whatever name; None if there is no such file, as reading it will say."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _check_names(api: Sequence[Path]) -> None:

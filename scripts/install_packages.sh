@@ -8,7 +8,7 @@ packages_of() {
     case $1 in
     compiler) echo clang-19 clang-tools-19 lld-19 libclang1-19 libclang-rt-19-dev rocm-device-libs libamdhip64-dev ;;
     python) echo python3 python3-venv python3-pip ;;
-    dev) echo shellcheck clang-format-19 g++ libc6-dev cmake git ;;
+    dev) echo shellcheck clang-format-19 llvm-19 g++ libc6-dev cmake git ;;
     rust) echo cargo rust-clippy ;;
     browser) echo chromium fonts-dejavu-core ;;
     cross) echo qemu-user libstdc++-12-dev-arm64-cross libc6-dev-arm64-cross ;;

@@ -151,7 +151,8 @@ def test_argument_offsets_and_sizes_are_those_that_llvm_reads(build, prefix, tmp
     record = tmp_path / "launches.jsonl"
     program = build("launches.cpp")
     run(program, env={"HIP_STANDIN_RECORD": str(record)})
-    llvm = prefix / "llvm/bin"
+    # The compiler's own directory: the prefix may be older than the package that brings llvm-objcopy and llvm-readelf.
+    llvm = (prefix / "llvm/bin/clang").resolve().parent
     bundle, image = tmp_path / "bundle", tmp_path / "image"
     run(llvm / "llvm-objcopy", f"--dump-section=.hip_fatbin={bundle}", program, "/dev/null")
     run(

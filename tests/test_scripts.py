@@ -249,7 +249,7 @@ def test_missing_packages_are_listed_by_group(tmp_path, debian):
     assert listed == [
         "python3-venv",
         "python3-pip",
-        *["shellcheck", "clang-format-19", "g++", "libc6-dev", "cmake", "git"],
+        *["shellcheck", "clang-format-19", "llvm-19", "g++", "libc6-dev", "cmake", "git"],
     ]
     assert not (tmp_path / "apt.log").exists()
 
