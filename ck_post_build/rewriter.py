@@ -6,7 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,8 @@ def rewrite(
         progress("writing")
         outputs = {**library.outputs, **_api_outputs(files, manifest)}
         outputs[FILE_NAME] = _build_info(files, api_flags, index, manifest, library.headers)
-    (output / STAMP).unlink(missing_ok=True)
+    with suppress(OSError):  # write_all meets the same error, and says what to do
+        (output / STAMP).unlink()
     write_all(output, outputs)
     return _report(files, index, discarded)
 
