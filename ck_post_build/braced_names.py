@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from clang.cindex import Cursor, CursorKind, TranslationUnit
 
 from ck_post_build import libclang
-from ck_post_build.source import Edit, SourceFile, from_bytes
+from ck_post_build.source import Edit, SourceFile
 
 
 def specialisations(
@@ -27,10 +27,7 @@ def specialisations(
         parse: parses another text of the file.
         templates: qualified names.
     """
-    text = from_bytes(source.apply([Edit(offset, offset, "*") for offset in offsets]))
-    if not text.isascii() and any("\udc80" <= character <= "\udcff" for character in text):
-        return  # libclang takes UTF-8 only
-    unit = parse(text)
+    unit = parse(source.apply([Edit(offset, offset, "*") for offset in offsets]))
     if libclang.first_error(unit) is not None:
         return
     places = {offset + number + 1: number for number, offset in enumerate(offsets)}

@@ -124,7 +124,7 @@ def _same_file(loaded: str | None, library: Path) -> bool:
 def parse(
     clang_: Clang, path: Path, flags: Sequence[str], *, options: int = 0, text: str | None = None
 ) -> TranslationUnit:
-    """Parse `path` (or `text` under that name) and return the translation unit, also when it has errors.
+    """Parse `path` (or `text` under that name, one character a byte) and return the translation unit, also when it has errors.
 
     Raises:
         CkPostBuildError: libclang cannot be loaded, gives no translation unit at all, or cannot be told a name in `flags`.
@@ -132,7 +132,7 @@ def parse(
     for word in (str(path), *flags):
         require_utf8(word)
     load(clang_.library)
-    unsaved = None if text is None else [(str(path), text)]
+    unsaved = None if text is None else [(str(path), text.encode("latin-1"))]
     try:
         return clang.cindex.Index.create().parse(
             str(path), args=[*clang_.arguments, *flags], unsaved_files=unsaved, options=options
@@ -142,6 +142,13 @@ def parse(
             "libclang cannot read the file at all: check that it exists and that the flags are compiler flags",
             file=path,
         ) from error
+
+
+def give_memory_back() -> None:
+    """Have the C library return what dropped units took to the system: it keeps that for the thread that parsed them."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+    if trim is not None:
+        trim(0)
 
 
 def first_error(unit: TranslationUnit) -> Any | None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from ck_post_build import libclang
-from ck_post_build.blob_index import BlobSource, index_blobs, read_blobs, write_questions
+from ck_post_build.blob_index import Answers
+from ck_post_build.blob_questions import BlobSource, read_blobs, write_questions
 from ck_post_build.build_info import FILE_NAME as BUILD_INFO
 from ck_post_build.build_info import BlobInfo, read_build_info
 from ck_post_build.compile_db import FlagSource
@@ -70,9 +71,11 @@ def _mean_the_same(
     with ThreadPoolExecutor(max_workers=2) as pool:
         for question in questions:
             question.ask(toolchain.clang, pool)
-        index = index_blobs(doubtful, questions)
+        answers = Answers(doubtful)
+        for question in questions:
+            answers.read(question)
     symbols: dict[str, list[str]] = {name: [] for name in doubtful}
-    for instance in index.instances:
+    for instance in answers.index().instances:
         symbols[instance.blob] += [kernel.symbol for kernel in instance.kernels]
     kept.asked |= {name: digests[name] for name in doubtful}
     return all(sorted(symbols[name]) == known[name].symbols for name in doubtful)

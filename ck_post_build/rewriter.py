@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -16,12 +18,11 @@ from clang.cindex import TranslationUnit
 
 from ck_post_build import glue, libclang
 from ck_post_build.api_rewriter import ApiFile, include_place, reached_instances, rewrite_api
-from ck_post_build.blob_index import (
+from ck_post_build.blob_index import Answers, BlobIndex
+from ck_post_build.blob_questions import (
     BLOB_SUFFIXES,
-    BlobIndex,
     BlobSource,
     Question,
-    index_blobs,
     likely_templates,
     read_blobs,
     write_questions,
@@ -30,6 +31,7 @@ from ck_post_build.build_info import FILE_NAME, STAMP, ApiInfo, BlobInfo, BuildI
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import Flags, HeaderTree
+from ck_post_build.flat_chains import flatten
 from ck_post_build.headers import combined_hash
 from ck_post_build.kept import FILE_NAME as KEPT
 from ck_post_build.kept import Kept
@@ -47,8 +49,6 @@ from ck_post_build.toolchain import Toolchain, find_toolchain
 from ck_post_build.wrappers import Wrapper, find_wrappers
 
 MANIFEST_RECORDS = "ck_jit_manifest"
-
-_ParsedApi = tuple[SourceFile, TranslationUnit]
 
 Progress = Callable[[str], None]
 
@@ -108,7 +108,7 @@ def rewrite(
             progress(f"resolving {path.name}")
             scan = scans[path]
             if set(index.templates) != likely:
-                scan = _find(toolchain, api_flags[path], (scan.source, scan.unit), set(index.templates))
+                scan = _find(toolchain, api_flags[path], scan.parsed, set(index.templates))
             file, left = _resolve(toolchain, scan, index)
             files.append(file)
             discarded += left
@@ -166,11 +166,34 @@ def _check_names(api: Sequence[Path]) -> None:
         seen[path.name] = path
 
 
-def _parse_api(toolchain: Toolchain, path: Path, flags: Flags) -> tuple[SourceFile, TranslationUnit]:
+@dataclass(frozen=True)
+class _ParsedApi:
+    """An API file and its parse; where that is of its FlatText, ``FlatText.continued``."""
+
+    source: SourceFile
+    unit: TranslationUnit
+    continued: dict[int, int] | None
+
+
+def _parse_api(toolchain: Toolchain, path: Path, flags: Flags) -> _ParsedApi:
     source = SourceFile(path)
-    unit = libclang.parse(toolchain.clang, path, [*flags.arguments, *_arch_flags(flags)], options=libclang.INCOMPLETE)
+    flat = flatten(source.text)
+    if flat.continued:
+        unit = _parse(toolchain, path, flags, flat.text)
+        if libclang.first_error(unit) is None:
+            return _ParsedApi(source, unit, flat.continued)
+    return _parse_true_text(toolchain, source, flags)
+
+
+def _parse_true_text(toolchain: Toolchain, source: SourceFile, flags: Flags) -> _ParsedApi:
+    unit = _parse(toolchain, source.path, flags)
     libclang.raise_on_errors(unit)
-    return source, unit
+    return _ParsedApi(source, unit, None)
+
+
+def _parse(toolchain: Toolchain, path: Path, flags: Flags, text: str | None = None, more: int = 0) -> TranslationUnit:
+    arguments = [*flags.arguments, *_arch_flags(flags)]
+    return libclang.parse(toolchain.clang, path, arguments, options=libclang.INCOMPLETE | more, text=text)
 
 
 def _arch_flags(flags: Flags) -> list[str]:
@@ -202,27 +225,35 @@ def _read_as_it_comes(
     """
     scans: dict[Path, _Scan] = {}
     errors: dict[int, CkPostBuildError] = {}
-    library: _Library | None = None
+    answers = Answers(blobs)
     paths = {future: path for path, future in units.items()}
-    unanswered = {question.asked for question in questions}
-    waiting: list[Future[Any]] = [*unanswered, *paths]
-    for done in as_completed(waiting):
-        try:
-            if done in paths:
-                path = paths[done]
-                progress(f"finding the sites of {path.name}")
-                scans[path] = _find(toolchain, api_flags[path], done.result(), likely)
-                continue
-            unanswered.discard(done)
-            if not unanswered:
-                progress("reading clang's answers")
-                library = _library(toolchain, api_flags, questions, index_blobs(blobs, questions))
-        except CkPostBuildError as error:
-            errors[waiting.index(done) if done in paths else len(waiting)] = error
+    unread = list(questions)
+    order: list[Future[Any]] = [*paths, *(question.asked for question in questions)]
+
+    def find(parsed: Future[_ParsedApi]) -> None:
+        path = paths[parsed]
+        progress(f"finding the sites of {path.name}")
+        scans[path] = _find(toolchain, api_flags[path], parsed.result(), likely)
+
+    def read_answer() -> None:
+        progress(f"reading clang's answers, {len(unread)} left")
+        answers.read(unread.pop(0))
+
+    for done in as_completed(order):
+        ready: list[tuple[int, Callable[[], None]]] = []
+        if done in paths:
+            ready.append((order.index(done), functools.partial(find, done)))
+        # Only one after another, so that a message about two of them always names the same one.
+        for question in itertools.takewhile(lambda question: question.asked.done(), list(unread)):
+            ready.append((order.index(question.asked), read_answer))
+        for number, work in ready:
+            try:
+                work()
+            except CkPostBuildError as error:
+                errors[number] = error
     if errors:
         raise errors[min(errors)]
-    assert library is not None
-    return scans, library
+    return scans, _library(toolchain, api_flags, questions, answers.index())
 
 
 def _library(
@@ -239,8 +270,7 @@ def _library(
 class _Scan:
     """An API file with the wrappers that have a twin, the sites, and whether there may be others, which only stubs can serve."""
 
-    source: SourceFile
-    unit: TranslationUnit
+    parsed: _ParsedApi
     arguments: list[str]
     wrappers: dict[str, Wrapper]
     sites: list[Site]
@@ -249,27 +279,28 @@ class _Scan:
 
 
 def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set[str]) -> _Scan:
-    source, unit = parsed
+    source, unit = parsed.source, parsed.unit
 
     def skipped_ranges() -> list[tuple[int, int]]:
-        options = libclang.INCOMPLETE | libclang.DETAILED_PREPROCESSING_RECORD
-        arguments = [*flags.arguments, *_arch_flags(flags)]
-        return libclang.skipped_ranges(libclang.parse(toolchain.clang, source.path, arguments, options=options))
+        return libclang.skipped_ranges(
+            _parse(toolchain, source.path, flags, more=libclang.DETAILED_PREPROCESSING_RECORD)
+        )
 
     def parse_text(text: str) -> TranslationUnit:
-        arguments = [*flags.arguments, *_arch_flags(flags)]
-        return libclang.parse(toolchain.clang, source.path, arguments, options=libclang.INCOMPLETE, text=text)
+        return _parse(toolchain, source.path, flags, text)
 
     wrappers = find_wrappers(unit, source, templates)
     left = templates_without_twin(unit, source, templates, wrappers)
     twins = {name: wrapper for name, wrapper in wrappers.items() if wrapper.problem is None}
     without = [wrapper for wrapper in wrappers.values() if wrapper.problem is not None]
-    sites = find_sites(unit, source, templates, twins, skipped_ranges, parse_text)
-    return _Scan(source, unit, [*flags.arguments, *_arch_flags(flags)], twins, sites, left, without)
+    sites = find_sites(unit, source, templates, twins, skipped_ranges, parse_text, parsed.continued)
+    if sites is None:
+        return _find(toolchain, flags, _parse_true_text(toolchain, source, flags), templates)
+    return _Scan(parsed, [*flags.arguments, *_arch_flags(flags)], twins, sites, left, without)
 
 
 def _resolve(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[ApiFile, list[LeftOut]]:
-    source, wrappers, sites = scan.source, scan.wrappers, scan.sites
+    source, wrappers, sites = scan.parsed.source, scan.wrappers, scan.sites
     path = source.path
     stub_sites, without_blob = _stub_sites(toolchain, scan, index) if scan.may_need_stubs else ([], [])
     if not sites and not stub_sites and not without_blob:
@@ -287,9 +318,10 @@ def _resolve(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[ApiFi
 
 def _stub_sites(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[list[StubSite], list[Unresolved]]:
     """Parse the file again, with templates instantiated this time, and return the sites behind templates without a twin."""
-    unit = libclang.parse(toolchain.clang, scan.source.path, scan.arguments)
+    source = scan.parsed.source
+    unit = libclang.parse(toolchain.clang, source.path, scan.arguments)
     libclang.raise_on_errors(unit)
-    return find_stub_sites(unit, scan.source, index, scan.sites)
+    return find_stub_sites(unit, source, index, scan.sites)
 
 
 def _used_wrappers(names: set[str], wrappers: dict[str, Wrapper]) -> list[Wrapper]:

@@ -8,7 +8,7 @@ into everything, and one that is then still unaccounted for is an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from clang.cindex import Cursor, CursorKind, TranslationUnit
@@ -104,12 +104,14 @@ class Block:
 
 @dataclass(frozen=True)
 class _Context:
-    """What surrounds a cursor: the innermost block, whether it is discarded, Block.result, and whether by an ``else``."""
+    """What surrounds a cursor: the innermost block, whether it is discarded, Block.result, whether by an ``else``, and
+    whether the cursor is a statement of the block itself, not deeper."""
 
     block: Block | None
     discarded: bool
     result: str
     behind_else: bool = False
+    in_block: bool = False
 
 
 @dataclass
@@ -143,21 +145,25 @@ def find_sites(
     wrappers: Collection[str],
     skipped_ranges: Callable[[], list[tuple[int, int]]],
     parse_text: Callable[[str], TranslationUnit],
-) -> list[Site]:
+    continued: Mapping[int, int] | None = None,
+) -> list[Site] | None:
     """Return the sites of `source` that name a specialisation of one of some templates (qualified names), in text order.
 
+    None if the unit is the parse of a FlatText and need not mean what the file means.
+
     Args:
-        unit: the parse of the file.
+        unit: the parse of the file, or of its FlatText.
         source: the same file's text.
         kernels, wrappers: the templates that matter.
         skipped_ranges: tells which text the preprocessor left out; asked only if a template's name is unaccounted for.
         parse_text: parses another text of the file; asked only for names that are unaccounted for then.
+        continued: FlatText.continued.
 
     Raises:
         CkPostBuildError: one of the templates is named in compiled code in a way that is not understood.
     """
     names = {name.rpartition("::")[2] for name in (*kernels, *wrappers)}
-    finder = _Finder(source, set(kernels), set(wrappers), names)
+    finder = _Finder(source, set(kernels), set(wrappers), names, continued or {})
     functions = list(_functions(unit.cursor, main_file_only=True))
     templates_in_file: list[tuple[int, int]] = []
     for cursor in functions:
@@ -165,6 +171,8 @@ def find_sites(
             templates_in_file.append(libclang.offsets(cursor))
         else:
             finder.walk(cursor)
+    if not finder.join_chains():
+        return None
     missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
     if missed:
         finder.look_everywhere(functions, missed)
@@ -200,7 +208,9 @@ def _functions(cursor: Cursor, *, main_file_only: bool) -> Iterator[Cursor]:
 class _Finder:
     """Walks functions and collects sites by their start."""
 
-    def __init__(self, source: SourceFile, kernels: set[str], wrappers: set[str], names: set[str]) -> None:
+    def __init__(
+        self, source: SourceFile, kernels: set[str], wrappers: set[str], names: set[str], continued: Mapping[int, int]
+    ) -> None:
         self.source = source
         self.kernels = kernels
         self.templates = kernels | wrappers
@@ -210,6 +220,18 @@ class _Finder:
         self.everywhere = False
         self._pending: list[tuple[Cursor, _Context]] = []
         self._template_names: dict[int, str] = {}
+        self._continued = continued
+        self._behind_else = set(continued.values())
+        self._joined: dict[int, Link] = {}
+        self._ends: dict[int, int] = {}
+
+    def join_chains(self) -> bool:
+        """Give the links of flat chains the ends of their chains. False if some chain must not have been made flat."""
+        if self._joined.keys() != self._continued.keys():
+            return False
+        for place, link in sorted(self._joined.items(), reverse=True):
+            link.end = self._ends[link.start] = self._ends[self._continued[place]]
+        return True
 
     def look_everywhere(self, functions: list[Cursor], missed: list[int]) -> None:
         """Walk the functions around the offsets `missed` again, conditions included."""
@@ -240,7 +262,8 @@ class _Finder:
             self.others.add(cursor.location.offset)
         if kind == CursorKind.COMPOUND_STMT:
             block = Block(*libclang.offsets(cursor), context.block, context.result)
-            self._push(libclang.children(cursor), replace(context, block=block, behind_else=False))
+            inside = replace(context, block=block, behind_else=False, in_block=True)
+            self._push(libclang.children(cursor), inside)
         elif kind == CursorKind.IF_STMT:
             self._if(cursor, context)
         elif kind == CursorKind.DECL_STMT:
@@ -250,7 +273,10 @@ class _Finder:
         elif kind in _REFERENCES and cursor.spelling in self.names:
             self._reference(cursor, cursor.referenced, False, context)
         else:
-            self._push(libclang.children(cursor), replace(context, result="") if kind in _NOT_CUT else context)
+            result = "" if kind in _NOT_CUT else context.result
+            if context.in_block or result != context.result:
+                context = replace(context, result=result, in_block=False)
+            self._push(libclang.children(cursor), context)
 
     def _if(self, cursor: Cursor, context: _Context) -> None:
         parts = libclang.children(cursor)
@@ -264,11 +290,17 @@ class _Finder:
             value = libclang.evaluate(conditions[-1])
         elif len(conditions) == 1 and context.block is not None:
             branch_range = libclang.offsets(branches[0])
-            context.block.links.append(Link(start, end, conditions[0], branch_range, context.behind_else))
+            behind_else = context.behind_else or start in self._behind_else
+            link = Link(start, end, conditions[0], branch_range, behind_else)
+            context.block.links.append(link)
+            if branch_range[1] in self._continued and context.in_block and not _declares(conditions[0]):
+                self._joined[branch_range[1]] = link
+        self._ends[start] = end
         for number, branch in enumerate(branches):
             dead = context.discarded or (value is not None and bool(value) == bool(number))
             behind_else = bool(number) and branch.kind == CursorKind.IF_STMT
-            self._pending.append((branch, replace(context, discarded=dead, behind_else=behind_else)))
+            inside = replace(context, discarded=dead, behind_else=behind_else, in_block=False)
+            self._pending.append((branch, inside))
 
     def _declaration(self, cursor: Cursor, context: _Context) -> None:
         for child in libclang.children(cursor):
@@ -324,6 +356,10 @@ class _Finder:
         """Return where the name itself starts in ``this->init<…>`` or ``ck::init``."""
         found = re.compile(rf"\b{re.escape(callee.spelling)}\b").search(self.source.text, start, end)
         return found.start() if found else start
+
+
+def _declares(condition: Cursor) -> bool:
+    return bool(condition.kind.is_declaration()) or condition.kind == CursorKind.DECL_STMT
 
 
 def _else_between(text: str, children: list[Cursor]) -> bool:
