@@ -293,7 +293,8 @@ class _Finder:
             behind_else = context.behind_else or start in self._behind_else
             link = Link(start, end, conditions[0], branch_range, behind_else)
             context.block.links.append(link)
-            if branch_range[1] in self._continued and context.in_block and not _declares(conditions[0]):
+            plain = branches[0].kind == CursorKind.COMPOUND_STMT and not _declares(conditions[0])
+            if branch_range[1] in self._continued and context.in_block and plain:
                 self._joined[branch_range[1]] = link
         self._ends[start] = end
         for number, branch in enumerate(branches):
