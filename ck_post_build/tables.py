@@ -28,7 +28,7 @@ class Table:
 
     Attributes:
         start, end: the range of text that it replaces, from the first link's ``if`` to the last one's branch.
-        name: of the array of rows.
+        name: of the table.
         branch: what each link's branch does, with expressions for the row's slots.
         parts: the conditions, each with its bit's number.
         rows: for each link the bits that it needs, and the slots.
@@ -42,9 +42,21 @@ class Table:
     rows: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)
 
     def definition(self) -> str:
-        """Return the array's definition."""
-        rows = ",\n".join(f"{{0x{needs:x}, {{{', '.join(map(str, slots))}}}}}" for needs, slots in self.rows)
-        return f"static constexpr ck_jit::Row<{len(self.rows[0][1])}> {self.name}[] = {{\n{rows}}};\n"
+        """Return the table's definition."""
+        needed = ",\n".join(f"{{{', '.join(map(hex, words))}}}" for words in self._needed())
+        rows = ",\n".join(f"{{{', '.join(map(str, slots))}}}" for _, slots in self.rows)
+        size = f"{len(self.parts)}, {len(self.rows[0][1])}, {len(self.rows)}"
+        return f"static constexpr ck_jit::Table<{size}> {self.name} = {{{{\n{needed}}}, {{\n{rows}}}}};\n"
+
+    def _needed(self) -> list[list[int]]:
+        """Return for each _BITS rows, and for each condition, the rows that need it, as bits."""
+        words = []
+        for first in range(0, len(self.rows), _BITS):
+            group = [needs for needs, _ in self.rows[first : first + _BITS]]
+            words.append(
+                [sum((needs >> part & 1) << row for row, needs in enumerate(group)) for part in self.parts.values()]
+            )
+        return words
 
     def statement(self) -> str:
         """Return the ``if`` statement that takes the links' place; an ``else`` may follow."""
