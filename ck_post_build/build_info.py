@@ -42,6 +42,7 @@ class BuildInfo(msgspec.Struct, frozen=True):
         arches: what ``--offload-arch`` named.
         manifest_records: the file for ``CK_JIT_MANIFEST``.
         stubs: whether there is a file of stubs to assemble.
+        unreferenced_blobs: those that no site reaches.
         parameters, enums: what the kernels' template arguments are called, as in ``TraitTemplates``.
     """
 
@@ -53,6 +54,7 @@ class BuildInfo(msgspec.Struct, frozen=True):
     parameters: dict[str, list[str]] = {}
     enums: dict[str, dict[str, str]] = {}
     stubs: bool = False
+    unreferenced_blobs: list[str] = []
 
 
 def read_build_info(directory: Path) -> BuildInfo:

@@ -234,6 +234,9 @@ def verify(target: Path) -> None:
     click.echo(
         f"{result.blobs} blobs, {result.symbols} symbols predicted, {result.compiled} compiled blobs hold theirs"
     )
+    if result.size is not None:
+        share = f", {result.size.manifest / result.size.file:.0%} of it manifest" if result.size.manifest >= 0 else ""
+        click.echo(f"the library has {result.size.file / 2**20:.1f} MiB{share}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.headers import tree_hash
+from ck_post_build.headers import header_place
 
 ROOT_PLACEHOLDER = "@CK_JIT_ROOT@"
 
@@ -113,6 +113,5 @@ class HeaderTree:
             return text
         used.append(path)
         if path not in self.places:
-            # By content, so that libraries that share a prefix agree, and builds in two directories give the same bytes.
-            self.places[path] = f"include/{path.name}_{tree_hash(path)[:8]}"
+            self.places[path] = header_place(path)
         return f"{ROOT_PLACEHOLDER}/{self.places[path]}"

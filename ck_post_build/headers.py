@@ -57,6 +57,14 @@ def tree_hash(place: Path) -> str:
     return digest.hexdigest()
 
 
+def header_place(place: Path) -> str:
+    """Return the path under the JIT root of the headers at `place`.
+
+    By content, so that libraries that share a prefix agree, and builds in two directories give the same bytes.
+    """
+    return f"include/{place.name}_{tree_hash(place)[:8]}"
+
+
 def combined_hash(places: Sequence[Path]) -> str:
     """Return one hash, 32 hexadecimal digits, over the headers at several places in their order."""
     return hashlib.sha256("".join(map(tree_hash, places)).encode()).hexdigest()[:32]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 
 import msgspec
 
 from ck_post_build.build import LIBRARY_FILE
-from ck_post_build.build_info import BuildInfo, read_build_info
+from ck_post_build.build_info import read_build_info
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.headers import header_files
-from ck_post_build.jit_root import JIT_ROOT, RootBlob, RootManifest, manifest_name
+from ck_post_build.headers import header_files, header_place
+from ck_post_build.jit_root import JIT_ROOT, manifest_name
 from ck_post_build.manifest import SOURCE_DIRECTORY
 from ck_post_build.output import write_all
 from ck_post_build.resources import resource_dir
+from ck_post_build.verify import as_root_manifest
 
 COMPILE_SCRIPT = "ck_jit_compile.sh"
 
@@ -35,14 +37,19 @@ def install(build_dir: Path, prefix: Path) -> Path:
         raise CkPostBuildError("no library here: run ck-post-build build first", file=build_dir)
     files: dict[str, bytes] = {}
     for blob in info.blobs:
-        files[f"{JIT_ROOT}/{SOURCE_DIRECTORY}{blob.name}"] = _read(Path(blob.source))
+        content = _read(Path(blob.source))
+        if hashlib.sha256(content).hexdigest() != blob.source_hash:
+            raise _changed(Path(blob.source))
+        files[f"{JIT_ROOT}/{SOURCE_DIRECTORY}{blob.name}"] = content
     for place, target in info.headers.items():
+        if header_place(Path(place)) != target:
+            raise _changed(Path(place))
         for header in header_files(Path(place)):
             relative = "" if header == Path(place) else f"/{header.relative_to(place).as_posix()}"
             files[f"{JIT_ROOT}/{target}{relative}"] = _read(header)
     stem = manifest_name(library.name)
     files[f"{JIT_ROOT}/{stem}"] = _read(build_dir / info.manifest_records)
-    files[f"{JIT_ROOT}/{stem}.json"] = msgspec.json.encode(_root_manifest(info, library.name))
+    files[f"{JIT_ROOT}/{stem}.json"] = msgspec.json.encode(as_root_manifest(info, library.name))
     write_all(prefix, files)
     script = prefix / JIT_ROOT / COMPILE_SCRIPT
     _copy(resource_dir("ck_jit_runtime") / COMPILE_SCRIPT, script)
@@ -51,24 +58,15 @@ def install(build_dir: Path, prefix: Path) -> Path:
     return prefix / library.name
 
 
-def _root_manifest(info: BuildInfo, library: str) -> RootManifest:
-    return RootManifest(
-        library=library,
-        arches=info.arches,
-        blobs=[
-            RootBlob(b.name, SOURCE_DIRECTORY + b.name, b.flags, b.source_hash, b.headers_hash, b.symbols)
-            for b in info.blobs
-        ],
-        parameters=info.parameters,
-        enums=info.enums,
-    )
-
-
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise CkPostBuildError(f"cannot read the file: {error.strerror}. Build again", file=path) from error
+
+
+def _changed(path: Path) -> CkPostBuildError:
+    return CkPostBuildError("changed since the library was built: run ck-post-build build again", file=path)
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -26,7 +26,7 @@ class RootManifest(msgspec.Struct, frozen=True):
     """The blobs of one installed library, in order of their names, and the architectures it was built for.
 
     `parameters` has, for each template in the kernels' arguments, the names of its parameters, and `enums`, for each
-    enumeration among them, its values by their numbers.
+    enumeration among them, its values by their numbers. No site reaches the `unreferenced_blobs`.
     """
 
     library: str
@@ -34,6 +34,7 @@ class RootManifest(msgspec.Struct, frozen=True):
     blobs: list[RootBlob]
     parameters: dict[str, list[str]] = {}
     enums: dict[str, dict[str, str]] = {}
+    unreferenced_blobs: list[str] = []
 
 
 def manifest_name(library: str) -> str:

@@ -13,16 +13,12 @@ _PATH = click.Path(path_type=Path, readable=False)
 @click.argument("targets", metavar="BUILD_DIR_OR_CACHE...", type=_PATH, nargs=-1, required=True)
 @click.option("-o", "--output", type=_PATH, required=True, help="The HTML file.")
 @click.option("--used", type=_PATH, multiple=True, help="What CK_JIT_RECORD wrote in a run. Repeats.")
-@click.option(
-    "--sites", type=_PATH, multiple=True, help="What rewrite --report wrote, to show what is not reached. Repeats."
-)
 @click.option("--arch", "arches", multiple=True, help="GPU to show. Repeats. Default: all it was built for.")
 @click.option("--title", default="Attention kernels", show_default=True, help="The page's title.")
 def report_command(
     targets: tuple[Path, ...],
     output: Path,
     used: tuple[Path, ...],
-    sites: tuple[Path, ...],
     arches: tuple[str, ...],
     title: str,
 ) -> None:
@@ -39,7 +35,7 @@ def report_command(
     from ck_post_build.report_data import collect
     from ck_post_build.report_page import render
 
-    data = collect(targets, Path(runtime_env.cache_dir(None)), used, sites, arches)
+    data = collect(targets, Path(runtime_env.cache_dir(None)), used, arches)
     write_all(output.absolute().parent, {output.name: render(data, title)})
     cached = sum(kernel.size is not None for kernel in data.kernels)
     click.echo(f"{len(data.traits)} blobs, {len(data.kernels)} kernels with their architectures, {cached} compiled")

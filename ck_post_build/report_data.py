@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from ck_post_build.blob_selection import chosen_arches, read_list, runs_on
 from ck_post_build.blob_traits import Traits, blob_traits
 from ck_post_build.build import LIBRARY_FILE
@@ -20,8 +18,7 @@ from ck_post_build.cache_key import entry_stem, input_key, to_bytes
 from ck_post_build.compile_time import read_seconds
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.jit_root import RootManifest, find_root_manifests, root_directory
-from ck_post_build.report import Report
-from ck_post_build.verify import as_root_blob
+from ck_post_build.verify import as_root_manifest
 
 
 @dataclass(frozen=True)
@@ -50,21 +47,20 @@ class ReportData:
         traits: blob → its traits.
         kernels: in order of blob names and architectures.
         used: blobs that recorded runs used; None without a record.
-        unreached: blobs that no dispatch site reaches; None where that is not known.
+        unreached: blobs that no dispatch site reaches.
     """
 
     libraries: dict[str, Path | None]
     traits: dict[str, Traits]
     kernels: list[Kernel]
     used: frozenset[str] | None
-    unreached: frozenset[str] | None
+    unreached: frozenset[str]
 
 
 def collect(
     targets: Sequence[Path],
     cache: Path | None,
     used: Sequence[Path] = (),
-    sites: Sequence[Path] = (),
     arches: Sequence[str] = (),
 ) -> ReportData:
     """Collect what a report shows.
@@ -73,7 +69,6 @@ def collect(
         targets: build directories, installed prefixes, and caches.
         cache: the cache to look into where `targets` name none.
         used: lists of blobs as ``CK_JIT_RECORD`` writes them.
-        sites: what ``rewrite --report`` wrote.
         arches: devices to show; empty: all that the libraries were built for.
 
     Raises:
@@ -102,7 +97,7 @@ def collect(
         traits,
         _kernels(manifests, traits, entries, arches),
         frozenset(name for path in used for name in read_list(path)) if used else None,
-        frozenset(name for path in sites for name in _read_sites(path).unreferenced_blobs) if sites else None,
+        frozenset(name for manifest in manifests for name in manifest.unreferenced_blobs),
     )
 
 
@@ -112,8 +107,7 @@ def _manifests(target: Path) -> list[tuple[RootManifest, Path | None]]:
         info = read_build_info(target)
         name_file = target / LIBRARY_FILE
         name = name_file.read_text() if name_file.is_file() else target.absolute().name
-        blobs = [as_root_blob(blob) for blob in info.blobs]
-        return [(RootManifest(name, info.arches, blobs, info.parameters, info.enums), _file(target / name))]
+        return [(as_root_manifest(info, name), _file(target / name))]
     root = root_directory(target)
     if not any(root.glob("*.manifest.json")):
         return []
@@ -156,14 +150,3 @@ def _kernels(
                     kernel = Kernel(manifest.library, blob.name, arch, size, seconds)
                     kernels.setdefault((blob.name, arch), kernel)
     return sorted(kernels.values(), key=lambda kernel: (to_bytes(kernel.blob), kernel.arch))
-
-
-def _read_sites(path: Path) -> Report:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Report)
-    except OSError as error:
-        raise CkPostBuildError(f"cannot read the report of sites: {error.strerror}", file=path) from error
-    except msgspec.MsgspecError as error:
-        raise CkPostBuildError(
-            f"this is no report of sites: {error}. Make it with ck-post-build rewrite --report", file=path
-        ) from error

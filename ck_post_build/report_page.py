@@ -38,7 +38,7 @@ def _columns(data: ReportData, title: str) -> dict[str, Any]:
         "traits": [_trait_column(name, data.traits, blobs) for name in _trait_names(data.traits)],
         "arches": arches,
         "used": None if data.used is None else [int(_is_named(name, data.used)) for name in blobs],
-        "unreached": None if data.unreached is None else [int(name in data.unreached) for name in blobs],
+        "unreached": [int(name in data.unreached) for name in blobs],
         "kernels": {
             "blob": [numbers[kernel.blob] for kernel in data.kernels],
             "library": [libraries.index(kernel.library) for kernel in data.kernels],

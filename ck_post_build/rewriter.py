@@ -437,13 +437,18 @@ def _build_info(
         parameters=index.traits.parameters,
         enums=index.traits.enums,
         stubs=_has_stubs(files),
+        unreferenced_blobs=_unreferenced_blobs(files, index),
     )
     return msgspec.json.encode(info)
 
 
-def _report(files: Sequence[ApiFile], index: BlobIndex, discarded: list[LeftOut]) -> Report:
+def _unreferenced_blobs(files: Sequence[ApiFile], index: BlobIndex) -> list[str]:
     reached = reached_instances(files)
     referenced = {instance.blob for instance in index.instances if id(instance) in reached}
+    return [name for name in index.blobs if name not in referenced]
+
+
+def _report(files: Sequence[ApiFile], index: BlobIndex, discarded: list[LeftOut]) -> Report:
     entries = [
         Entry(str(file.source.path), site.line, site.direction, list(site.symbols), list(site.blobs))
         for file in files
@@ -459,6 +464,6 @@ def _report(files: Sequence[ApiFile], index: BlobIndex, discarded: list[LeftOut]
         blobs=len(index.blobs),
         unresolved=[],
         discarded=discarded,
-        unreferenced_blobs=[name for name in index.blobs if name not in referenced],
+        unreferenced_blobs=_unreferenced_blobs(files, index),
         entries=entries,
     )

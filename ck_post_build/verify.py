@@ -9,23 +9,26 @@ from pathlib import Path
 import platformdirs
 
 from ck_post_build.build import LIBRARY_FILE
-from ck_post_build.build_info import BlobInfo, read_build_info
+from ck_post_build.build_info import BuildInfo, read_build_info
 from ck_post_build.cache_entry import parse_entry_name
 from ck_post_build.cache_key import input_key
 from ck_post_build.elf import defined_dynamic_symbols
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.jit_root import JIT_ROOT, RootBlob, read_root_manifest
+from ck_post_build.jit_root import JIT_ROOT, RootBlob, RootManifest, read_root_manifest
+from ck_post_build.library_size import LibrarySize, library_size
+from ck_post_build.manifest import SOURCE_DIRECTORY
 
 CACHE_NAME = "ck_jit"
 
 
 @dataclass(frozen=True)
 class Verified:
-    """How many blobs and symbols a library has, and how many compiled blobs were found and are right."""
+    """How many blobs and symbols a library has, how many compiled blobs were found and are right, and its size if it is built."""
 
     blobs: int
     symbols: int
     compiled: int
+    size: LibrarySize | None
 
 
 def cache_dir() -> Path:
@@ -41,8 +44,7 @@ def verify(target: Path) -> Verified:
         CkPostBuildError: a compiled blob lacks a symbol that was predicted for it, or there is no library.
     """
     library, arches, blobs = _contents(target)
-    if library is not None:
-        defined_dynamic_symbols(library)
+    size = library_size(library) if library is not None else None
     # By key and not by name: names of entries are cut, and the cache may hold the same blob of another CK.
     by_key = {input_key(blob, arch): blob for blob in blobs for arch in arches}
     compiled = 0
@@ -60,7 +62,7 @@ def verify(target: Path) -> Verified:
                 file=entry,
             )
         compiled += 1
-    return Verified(len(blobs), sum(len(blob.symbols) for blob in blobs), compiled)
+    return Verified(len(blobs), sum(len(blob.symbols) for blob in blobs), compiled, size)
 
 
 def _contents(target: Path) -> tuple[Path | None, list[str], list[RootBlob]]:
@@ -70,10 +72,20 @@ def _contents(target: Path) -> tuple[Path | None, list[str], list[RootBlob]]:
         return target, manifest.arches, manifest.blobs
     info = read_build_info(target)
     name = target / LIBRARY_FILE
-    blobs = [as_root_blob(blob) for blob in info.blobs]
+    blobs = as_root_manifest(info, target.name).blobs
     return target / name.read_text() if name.is_file() else None, info.arches, blobs
 
 
-def as_root_blob(blob: BlobInfo) -> RootBlob:
-    """Return what an installed library's manifest would say of a blob of a build directory."""
-    return RootBlob(blob.name, blob.source, blob.flags, blob.source_hash, blob.headers_hash, blob.symbols)
+def as_root_manifest(info: BuildInfo, library: str) -> RootManifest:
+    """Return what the manifest of `library` says once it is installed."""
+    return RootManifest(
+        library=library,
+        arches=info.arches,
+        blobs=[
+            RootBlob(b.name, SOURCE_DIRECTORY + b.name, b.flags, b.source_hash, b.headers_hash, b.symbols)
+            for b in info.blobs
+        ],
+        parameters=info.parameters,
+        enums=info.enums,
+        unreferenced_blobs=info.unreferenced_blobs,
+    )

@@ -82,7 +82,7 @@ class Kernels {
     this.byName = new Map(this.traits.map((trait) => [trait.name, trait]));
     this.axes = this.traits.filter((trait) => trait.values.length > 1);
     this.names = data.blobs.map((name) => name.toLowerCase());
-    this.labels = STATES.map(({ label }, state) => (state === REACHABLE && !data.unreached ? "not compiled" : label));
+    this.labels = STATES.map(({ label }) => label);
     this.state = this.blob.map((_, kernel) => this.stateOf(kernel));
   }
 
@@ -91,7 +91,7 @@ class Kernels {
     const compiled = this.size[kernel] >= 0;
     if (this.data.used?.[blob]) return compiled ? USED : WANTED;
     if (compiled) return CACHED;
-    return this.data.unreached?.[blob] ? UNREACHED : REACHABLE;
+    return this.data.unreached[blob] ? UNREACHED : REACHABLE;
   }
 
   value(trait, kernel) {

@@ -15,7 +15,7 @@ from golden.golden import ROCM, command, run
 
 from ck_post_build.build_info import read_build_info
 from ck_post_build.cache_key import input_key
-from ck_post_build.verify import as_root_blob
+from ck_post_build.verify import as_root_manifest
 
 from .refusal import Case, check, run_line, snapshot
 
@@ -247,8 +247,8 @@ def test_verifying_a_blob_that_lacks_its_symbol(case: Case, tmp_path: Path) -> N
     cache = tmp_path / "cache"
     cache.mkdir()
     info = read_build_info(output)
-    blob = next(blob for blob in info.blobs if blob.name == case.blob().name)
-    entry = cache / f"{case.blob().stem}.{input_key(as_root_blob(blob), info.arches[0])}{'0' * 32}.so"
+    blob = next(blob for blob in as_root_manifest(info, "x.so").blobs if blob.name == case.blob().name)
+    entry = cache / f"{case.blob().stem}.{input_key(blob, info.arches[0])}{'0' * 32}.so"
     (tmp_path / "a.cpp").write_text("int unrelated;")
     subprocess.run(["clang++-19", "-shared", "-fPIC", tmp_path / "a.cpp", "-o", entry], check=True, timeout=60)
     check(

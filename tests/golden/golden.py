@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ck_post_build.build_info import read_build_info
 from ck_post_build.names import includable
 from ck_post_build.outline import outlined_name
 
@@ -84,6 +85,7 @@ def actual(fixture: Fixture, scratch: Path) -> dict[str, bytes]:
     if done.returncode != 0:
         return {"error.txt": _neutral(done.stderr, source, output).encode()}
     result = {"report.json": _neutral(_report(report), source, output).encode()}
+    assert read_build_info(output).unreferenced_blobs == json.loads(report.read_bytes())["unreferenced_blobs"]
     for api in fixture.apis:
         result[f"{api}.diff"] = diff((source / api).read_bytes(), (output / api).read_bytes(), api)
         outlined = outlined_name(api)

@@ -146,3 +146,23 @@ def test_a_rewrite_into_the_directory_makes_a_first_build(built: Build) -> None:
     done = run("rewrite", *arguments(built.fixture, built.source), "-o", built.output)
     assert done.returncode == 0
     assert "reading 5 blob files" in built.build()
+
+
+def test_what_changed_since_the_build_is_not_installed(built: Build, tmp_path: Path) -> None:
+    built.edit(lambda text: text + "// changed\n")
+    words = ["install", "--build-dir", built.output, "--prefix", tmp_path / "prefix"]
+    done = run(*words)
+    assert (done.returncode, (tmp_path / "prefix").exists()) == (1, False)
+    assert f"{BLOB}: changed since the library was built: run ck-post-build build again" in done.stderr
+    built.build()
+    assert run(*words).returncode == 0
+
+
+def test_headers_that_changed_since_the_build_are_not_installed(tmp_path: Path) -> None:
+    fixture = next(fixture for fixture in FIXTURES if "-I." in fixture.flags)
+    built = Build(fixture, tmp_path)
+    header = next(built.source.rglob("*.hpp"))
+    header.write_text(header.read_text() + "// changed\n")
+    done = run("install", "--build-dir", built.output, "--prefix", tmp_path / "prefix")
+    assert done.returncode == 1
+    assert "changed since the library was built" in done.stderr

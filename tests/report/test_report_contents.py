@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 import zlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from prebuild.lazy_library import BLOBS, ENTRIES, Place
 
 from ck_post_build.compile_time import read_seconds
+from ck_post_build.jit_root import read_root_manifest
 from ck_post_build.library_size import library_size
 
 from .conftest import Reported
@@ -63,13 +66,14 @@ def test_traits_come_from_the_kernels(reported: Reported, tmp_path: Path) -> Non
 
 
 def test_what_was_used_and_what_no_site_reaches(reported: Reported, tmp_path: Path) -> None:
-    page, sites = tmp_path / "report.html", tmp_path / "sites.json"
+    page = tmp_path / "report.html"
     reported.report(page)
-    assert (contents(page)["used"], contents(page)["unreached"]) == (None, None)
-    empty = {"sites": 1, "blobs": 6, "unresolved": [], "discarded": [], "entries": []}
-    sites.write_text(json.dumps({**empty, "unreferenced_blobs": ["d64_bf16.cpp"]}))
-    words = (reported.place.prefix, reported.place.cache, "--used", reported.record, "--sites", sites)
-    reported.report(page, *words)
+    assert (contents(page)["used"], set(contents(page)["unreached"])) == (None, {0})
+    prefix = shutil.copytree(reported.place.prefix, tmp_path / "prefix")
+    manifest = read_root_manifest(prefix / "ck_jit", "libsmall.so")
+    changed = msgspec.structs.replace(manifest, unreferenced_blobs=["d64_bf16.cpp"])
+    (prefix / "ck_jit" / "libsmall.so.manifest.json").write_bytes(msgspec.json.encode(changed))
+    reported.report(page, prefix, reported.place.cache, "--used", reported.record)
     data = contents(page)
     named = {
         column: [b for b, on in zip(data["blobs"], data[column], strict=True) if on] for column in ("used", "unreached")
@@ -110,9 +114,6 @@ def test_what_cannot_be_reported(reported: Reported, tmp_path: Path) -> None:
 
     assert "Name the build directory or the installed prefix too" in message(reported.place.cache)
     assert "no such directory" in message(tmp_path / "none")
-    (tmp_path / "bad.json").write_text("{}")
-    assert "rewrite --report" in message(reported.place.prefix, "--sites", tmp_path / "bad.json")
-    assert "cannot read the report of sites" in message(reported.place.prefix, "--sites", tmp_path / "none.json")
     assert "cannot read the list" in message(reported.place.prefix, "--used", tmp_path / "none.txt")
 
 

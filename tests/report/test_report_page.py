@@ -61,10 +61,10 @@ def cell(page: Page) -> tuple[str | None, str | None]:
 def test_the_summary_and_the_states(file: Path, open_page: Open) -> None:
     page = open_page(file)
     assert page.inner_text("#summary") == (
-        "11 of 11 kernels shown: 1 used, compiled; 3 used, not compiled; 2 compiled, not used; 5 not compiled."
+        "11 of 11 kernels shown: 1 used, compiled; 3 used, not compiled; 2 compiled, not used; 5 reachable, not compiled."
     )
     states = page.locator("#states label")
-    assert [text.split()[0] for text in states.all_inner_texts()] == ["used,", "used,", "compiled,", "not"]
+    assert [text.split()[0] for text in states.all_inner_texts()] == ["used,", "used,", "compiled,", "reachable,"]
     states.nth(3).locator("input").uncheck()
     page.get_by_label("used, not compiled").uncheck()
     assert page.inner_text("#summary").startswith("3 of 11 kernels shown")
@@ -151,7 +151,7 @@ def test_twenty_thousand_blobs_stay_small_and_quick(tmp_path: Path, open_page: O
         for arch in ("gfx942", "gfx950")
     ]
     page_file = tmp_path / "large.html"
-    page_file.write_bytes(render(ReportData({"libmha_bwd.so": None}, traits, kernels, None, None), "Large"))
+    page_file.write_bytes(render(ReportData({"libmha_bwd.so": None}, traits, kernels, None, frozenset()), "Large"))
     assert page_file.stat().st_size < 1_000_000
     started = time.monotonic()
     page = open_page(page_file)
