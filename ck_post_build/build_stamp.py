@@ -15,6 +15,7 @@ from ck_post_build.flags import Flags
 from ck_post_build.headers import header_files
 from ck_post_build.resources import resource_dir
 from ck_post_build.rewriter import list_blob_files
+from ck_post_build.source import read_text
 from ck_post_build.toolchain import Toolchain
 
 
@@ -55,7 +56,8 @@ def take_stamp(
     flags_state = _FlagsState(flags)
     rest = hashlib.sha256(repr((toolchain, [_state(path) for path in tool_files()])).encode())
     sources = list_blob_files(api, blob_dirs)
-    pieces = [_state(path) for path in api]
+    # By content: CK's generator writes it again, with the same text, whenever it runs.
+    pieces = [f"{path} {hashlib.sha256(read_text(path).encode('latin-1')).hexdigest()}" for path in api]
     pieces += [flags_state.of(path) for path in (*api, *sources)]
     pieces += [_state(header) for place in header_places(output) for header in header_files(place)]
     for piece in pieces:

@@ -77,6 +77,16 @@ def test_a_change_that_leaves_the_symbols_is_taken_over(
     assert built.build() == ""
 
 
+def test_sources_that_are_generated_again_are_not_read_by_clang_again(built: Build) -> None:
+    for path in built.source.rglob("*.cpp"):
+        os.utime(path, ns=(1, 1))
+    said = built.build()
+    assert "took over the new text of 5 files" in said
+    assert "reading" not in said
+    (built.source / "fmha_fwd_api.cpp").write_bytes((built.source / "fmha_fwd_api.cpp").read_bytes() + b"// more\n")
+    assert "reading 5 blob files" in built.build()
+
+
 def test_a_change_is_remembered_for_the_next_one(built: Build, tmp_path: Path) -> None:
     built.edit(lambda text: text.replace("(2 * 64)", "(64 + 64)"))
     built.build()
