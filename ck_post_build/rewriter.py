@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -110,6 +111,7 @@ def rewrite(
             for wrapper in scan.without_twin if file.stub_sites else ():
                 place = f"{wrapper.source.path}:{wrapper.source.line_of(wrapper.problem_offset)}"
                 progress(f"{place}: {wrapper.name} stays a template and is served by stubs: {wrapper.problem}")
+        _make_file_local(files)
         progress("writing")
         outputs = {**library.outputs, **_api_outputs(files, manifest)}
         outputs[FILE_NAME] = _build_info(files, api_flags, index, manifest, library.headers)
@@ -145,9 +147,9 @@ def list_blob_files(api: Sequence[Path], blob_dirs: Sequence[Path]) -> list[Path
 def _check_names(api: Sequence[Path]) -> None:
     seen: dict[str, Path] = {}
     for path in api:
-        if path.name in seen:
-            raise CkPostBuildError(f"two API files are called {path.name}; the other is {seen[path.name]}", file=path)
-        seen[path.name] = path
+        if path.stem in seen:
+            raise CkPostBuildError(f"two API files are called {path.stem}; the other is {seen[path.stem]}", file=path)
+        seen[path.stem] = path
 
 
 def _parse_api(toolchain: Toolchain, path: Path, flags: Flags) -> tuple[SourceFile, TranslationUnit]:
@@ -285,6 +287,14 @@ def _used_wrappers(names: set[str], wrappers: dict[str, Wrapper]) -> list[Wrappe
     return sorted(used.values(), key=lambda wrapper: (str(wrapper.source.path), wrapper.start))
 
 
+def _make_file_local(files: Sequence[ApiFile]) -> None:
+    """Give twins internal linkage whose names stand in several API files: each file calls its own."""
+    wrappers = [wrapper for file in files for wrapper in file.own_wrappers]
+    names = Counter(wrapper.qualified_entry for wrapper in wrappers)
+    for wrapper in wrappers:
+        wrapper.file_local = names[wrapper.qualified_entry] > 1
+
+
 def _raise_unresolved(path: Path, unresolved: list[Unresolved]) -> None:
     if unresolved:
         first = unresolved[0]
@@ -327,9 +337,10 @@ def _api_outputs(files: Sequence[ApiFile], manifest: Manifest) -> dict[str, byte
     for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
         texts[overlay.entry_header_name] = glue.overlay_entry_header(overlay, manifest)
     failures = glue.stub_failures(files, manifest)
+    taken: set[str] = set()
     for file in files:
         texts[file.header_name] = glue.entry_header(file, overlays[file.source.path], manifest)
-        texts[file.entry_source_name] = glue.entry_source(file, manifest, failures[file.source.path])
+        texts[file.entry_source_name] = glue.entry_source(file, manifest, failures[file.source.path], taken)
     outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     for file in files:
         edits = rewrite_api(file, manifest.slots, manifest.layout_hash)

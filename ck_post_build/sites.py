@@ -16,7 +16,7 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit
 from ck_post_build import libclang
 from ck_post_build.braced_names import specialisations
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.source import SourceFile
+from ck_post_build.source import COMMENT_OR_TEXT, SourceFile, blanked
 
 _FUNCTIONS = frozenset(
     {
@@ -51,9 +51,6 @@ _NOT_CUT = frozenset(
 )
 _REFERENCES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
 _IF_CONSTEXPR = re.compile(r"if\s+constexpr\b")
-_COMMENT_OR_TEXT = re.compile(
-    r"//(?:[^\n\\]|\\(?:\r\n|.))*|/\*.*?\*/|R\"([^\s()\\]{0,16})\(.*?\)\1\"|\"(?:[^\"\\\n]|\\(?:\r\n|.))*\"", re.DOTALL
-)
 
 
 @dataclass
@@ -330,7 +327,7 @@ def _else_between(text: str, children: list[Cursor]) -> bool:
     if len(children) < 3:
         return False
     between = text[children[-2].extent.end.offset : children[-1].extent.start.offset]
-    return bool(re.search(r"\belse\b", _COMMENT_OR_TEXT.sub(" ", between)))
+    return bool(re.search(r"\belse\b", blanked(between)))
 
 
 def _unaccounted(
@@ -344,7 +341,7 @@ def _unaccounted(
     if not names:
         return []
     pattern = re.compile(
-        _COMMENT_OR_TEXT.pattern + r"|\b(?P<name>" + "|".join(map(re.escape, sorted(names))) + r")\b", re.DOTALL
+        COMMENT_OR_TEXT + r"|\b(?P<name>" + "|".join(map(re.escape, sorted(names))) + r")\b", re.DOTALL
     )
     ranges = sorted((site.start, site.end) for site in finder.sites.values())
     result = []

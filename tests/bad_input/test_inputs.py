@@ -46,7 +46,7 @@ def test_directory_for_an_api_file(case: Case) -> None:
 
 
 def test_api_file_given_twice(case: Case) -> None:
-    case.refused(place(case.api), "two API files are called fmha_fwd_api.cpp", words=[*case.words(), "--api", case.api])
+    case.refused(place(case.api), "two API files are called fmha_fwd_api;", words=[*case.words(), "--api", case.api])
 
 
 def test_two_api_files_with_one_name(case: Case, tmp_path: Path) -> None:

@@ -133,6 +133,17 @@ FIXTURES = (
         "wrapper_of_wrapper", "wrappers that call wrappers, default template arguments, a void wrapper", **_SPLITKV
     ),
     Fixture(
+        "wrapper_defaults",
+        "wrappers that leave out arguments with a default, comments between a kernel's name and its brackets",
+        **_SPLITKV,
+    ),
+    Fixture(
+        "two_files_one_wrapper",
+        "two API files with a wrapper of one name, and a kernel that both call",
+        apis=("fmha_fwd_splitkv_api.cpp", "fmha_fwd_splitkv_more_api.cpp"),
+        defines=("CALL=fmha_fwd_splitkv", "OTHER_CALL=fmha_batch_prefill"),
+    ),
+    Fixture(
         "splitkv_stubs",
         "a wrapper with a twin beside one without; names and launches out of stubs, in a switch",
         **_SPLITKV,
