@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -31,17 +32,29 @@ from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import Flags, HeaderTree
 from ck_post_build.headers import combined_hash
+from ck_post_build.macros import visible_macros
 from ck_post_build.manifest import FlagSet, Manifest
 from ck_post_build.outline import outline_edits, outlined_name
 from ck_post_build.output import write_all
 from ck_post_build.overlay import find_overlays
 from ck_post_build.report import Entry, LeftOut, Report
-from ck_post_build.resolve import Unresolved, resolve_sites
+from ck_post_build.resolve import Unresolved, named_arguments, resolve_sites
 from ck_post_build.sites import Site, find_sites
-from ck_post_build.source import SourceFile, require_utf8
-from ck_post_build.stubs import StubSite, find_stub_sites, templates_without_twin
+from ck_post_build.source import SourceFile, from_bytes, require_utf8
+from ck_post_build.stubs import (
+    Kept,
+    StubSite,
+    as_stub_sites,
+    by_line,
+    find_stub_sites,
+    names_to_kernels,
+    raise_on_explicit_instantiation,
+    templates_without_twin,
+    with_hidden_sites,
+)
 from ck_post_build.tables import find_tables, with_tables
 from ck_post_build.toolchain import Toolchain, find_toolchain
+from ck_post_build.virtual_functions import FLAG
 from ck_post_build.wrappers import Wrapper, find_wrappers
 
 MANIFEST_RECORDS = "ck_jit_manifest"
@@ -220,15 +233,25 @@ def _library(toolchain: Toolchain, api_flags: dict[Path, Flags], index: BlobInde
 
 @dataclass(frozen=True)
 class _Scan:
-    """An API file with the wrappers that have a twin, the sites, and whether there may be others, which only stubs can serve."""
+    """An API file with what was found in it.
+
+    Attributes:
+        wrappers: those that have a twin.
+        stay: definitions without one; sites may hide behind them.
+        naming: matches what a kernel may be behind.
+        without_twin: the wrappers among them.
+        macro_words: the words in the definitions of macros.
+    """
 
     source: SourceFile
     unit: TranslationUnit
     arguments: list[str]
     wrappers: dict[str, Wrapper]
     sites: list[Site]
-    may_need_stubs: bool
+    stay: list[Kept]
+    naming: re.Pattern[str]
     without_twin: list[Wrapper]
+    macro_words: frozenset[str]
 
 
 def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set[str]) -> _Scan:
@@ -243,36 +266,61 @@ def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set
         arguments = [*flags.arguments, *_arch_flags(flags)]
         return libclang.parse(toolchain.clang, source.path, arguments, options=libclang.INCOMPLETE, text=text)
 
+    macros = visible_macros(unit, source.text)
     wrappers = find_wrappers(unit, source, templates)
-    left = templates_without_twin(unit, source, templates, wrappers)
+    left = templates_without_twin(unit, source, templates, wrappers, macros)
     twins = {name: wrapper for name, wrapper in wrappers.items() if wrapper.problem is None}
     without = [wrapper for wrapper in wrappers.values() if wrapper.problem is not None]
-    sites = find_sites(unit, source, templates, twins, skipped_ranges, parse_text)
-    return _Scan(source, unit, [*flags.arguments, *_arch_flags(flags)], twins, sites, left, without)
+    sites = find_sites(unit, source, templates, twins, macros, skipped_ranges, parse_text)
+    arguments = [*flags.arguments, *_arch_flags(flags)]
+    naming = names_to_kernels(templates, wrappers, macros)
+    return _Scan(source, unit, arguments, twins, sites, left, naming, without, frozenset().union(*macros.values()))
 
 
 def _resolve(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[ApiFile, list[LeftOut]]:
     source, wrappers, sites = scan.source, scan.wrappers, scan.sites
     path = source.path
-    stub_sites, without_blob = _stub_sites(toolchain, scan, index) if scan.may_need_stubs else ([], [])
+    resolved, unresolved = resolve_sites(sites, source, index, wrappers)
+    # A template's instances tell whether they need what it names.
+    open_sites = {
+        id(left_out.site) for left_out in unresolved if left_out.site is not None and left_out.site.in_template
+    }
+    known = [site for site in sites if id(site) not in open_sites]
+    stay = with_hidden_sites(scan.stay, known, scan.naming)
+    stub_sites, without_blob = _stub_sites(toolchain, scan, stay, known, index) if stay else ([], [])
     if not sites and not stub_sites and not without_blob:
         raise CkPostBuildError(
             "this is no API file: it calls no kernel template of the given blobs. Give a generated fmha_*_api.cpp with --api, "
             "and the blobs of the same direction with --blob-dir",
             file=path,
         )
-    resolved, unresolved = resolve_sites(sites, source, index, wrappers)
-    _raise_unresolved(path, [*(site for site in unresolved if not site.discarded), *without_blob])
-    used = _used_wrappers({site.site.template for site in resolved}, wrappers)
-    left = [LeftOut(str(path), site.line, site.template, list(site.arguments)) for site in unresolved]
-    return ApiFile(source, resolved, used, stub_sites), left
+    needed = [site for site in unresolved if not site.may_be_left_out]
+    _raise_unresolved(path, [*needed, *without_blob])
+    calls = [site for site in resolved if not site.site.stays]
+    stub_sites = by_line([*stub_sites, *as_stub_sites([site for site in resolved if site.site.stays])])
+    used = _used_wrappers({site.site.template for site in calls}, wrappers)
+    left = [
+        LeftOut(str(path), left_out.line, left_out.site.template, list(named_arguments(left_out.site)))
+        for left_out in unresolved
+        if left_out.site is not None
+    ]
+    return ApiFile(source, calls, used, stub_sites, scan.macro_words), left
 
 
-def _stub_sites(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[list[StubSite], list[Unresolved]]:
-    """Parse the file again, with templates instantiated this time, and return the sites behind templates without a twin."""
+def _stub_sites(
+    toolchain: Toolchain, scan: _Scan, stay: Sequence[Kept], known: Sequence[Site], index: BlobIndex
+) -> tuple[list[StubSite], list[Unresolved]]:
+    """Parse the file again, with templates instantiated this time, and return the sites that are not known but behind `stay`."""
+    raise_on_explicit_instantiation(scan.source, stay)
+
     unit = libclang.parse(toolchain.clang, scan.source.path, scan.arguments)
     libclang.raise_on_errors(unit)
-    return find_stub_sites(unit, scan.source, index, scan.sites)
+
+    def parse_with(more: str) -> TranslationUnit:
+        text = f"{from_bytes(scan.source.text)}\n{more}"
+        return libclang.parse(toolchain.clang, scan.source.path, [*scan.arguments, FLAG], text=text)
+
+    return find_stub_sites(unit, scan.source, index, known, parse_with, scan.naming)
 
 
 def _used_wrappers(names: set[str], wrappers: dict[str, Wrapper]) -> list[Wrapper]:

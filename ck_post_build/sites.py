@@ -16,7 +16,8 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit
 from ck_post_build import libclang
 from ck_post_build.braced_names import specialisations
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.source import COMMENT_OR_TEXT, SourceFile, blanked
+from ck_post_build.macros import Macros, macros_naming
+from ck_post_build.source import BLANK, COMMENT_OR_TEXT, SourceFile, blanked
 
 _FUNCTIONS = frozenset(
     {
@@ -49,13 +50,16 @@ _NOT_CUT = frozenset(
         CursorKind.CXX_TRY_STMT,
     }
 )
+_ALIASES = frozenset({CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPEDEF_DECL})
 _REFERENCES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
+_OPEN_PAREN = re.compile(rf"{BLANK}\(", re.DOTALL)
+_ALIAS = re.compile(r"(?:using|typedef|(?:static\s+)?constexpr|constexpr\s+static)\b")
 _IF_CONSTEXPR = re.compile(r"if\s+constexpr\b")
 
 
 @dataclass
 class Alias:
-    """A block-local type alias: its name, and the range of its declaration statement with the semicolon."""
+    """A block-local type alias, or a ``constexpr`` variable: its name, and the range of its declaration with the semicolon."""
 
     name: str
     start: int
@@ -101,12 +105,14 @@ class Block:
 
 @dataclass(frozen=True)
 class _Context:
-    """What surrounds a cursor: the innermost block, whether it is discarded, Block.result, and whether by an ``else``."""
+    """What surrounds a cursor: the innermost block, whether it is discarded, Block.result, whether by an ``else``, and
+    whether in a template."""
 
     block: Block | None
     discarded: bool
     result: str
     behind_else: bool = False
+    in_template: bool = False
 
 
 @dataclass
@@ -121,6 +127,8 @@ class Site:
         called: whether a call follows; otherwise it is named, as for a function pointer.
         block: the innermost compound statement around it; None outside function bodies.
         discarded: whether a false ``if constexpr`` excludes it.
+        in_template: whether it stands in a template, on whose arguments it does not depend.
+        stays: whether it cannot become a call with slots: it comes out of a macro, or names a wrapper without calling it.
     """
 
     start: int
@@ -131,6 +139,8 @@ class Site:
     called: bool
     block: Block | None
     discarded: bool
+    in_template: bool = False
+    stays: bool = False
 
 
 def find_sites(
@@ -138,6 +148,7 @@ def find_sites(
     source: SourceFile,
     kernels: Collection[str],
     wrappers: Collection[str],
+    macros: Macros,
     skipped_ranges: Callable[[], list[tuple[int, int]]],
     parse_text: Callable[[str], TranslationUnit],
 ) -> list[Site]:
@@ -147,6 +158,7 @@ def find_sites(
         unit: the parse of the file.
         source: the same file's text.
         kernels, wrappers: the templates that matter.
+        macros: those that the file can see.
         skipped_ranges: tells which text the preprocessor left out; asked only if a template's name is unaccounted for.
         parse_text: parses another text of the file; asked only for names that are unaccounted for then.
 
@@ -154,33 +166,36 @@ def find_sites(
         CkPostBuildError: one of the templates is named in compiled code in a way that is not understood.
     """
     names = {name.rpartition("::")[2] for name in (*kernels, *wrappers)}
+    written = names | macros_naming(macros, names)
     finder = _Finder(source, set(kernels), set(wrappers), names)
     functions = list(_functions(unit.cursor, main_file_only=True))
-    templates_in_file: list[tuple[int, int]] = []
+    templates_in_file = [libclang.offsets(cursor) for cursor in functions if cursor.kind in _TEMPLATES]
     for cursor in functions:
-        if cursor.kind in _TEMPLATES:
-            templates_in_file.append(libclang.offsets(cursor))
-        else:
-            finder.walk(cursor)
-    missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
+        finder.walk(cursor)
+    missed = _unaccounted(source, written, finder, templates_in_file, [libclang.offsets(c) for c in functions])
     if missed:
         finder.look_everywhere(functions, missed)
-        missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
+        missed = _unaccounted(source, written, finder, templates_in_file, [libclang.offsets(c) for c in functions])
         skipped = skipped_ranges()
         missed = [offset for offset in missed if not any(start <= offset < end for start, end in skipped)]
     if missed:
-        for start, end, function in specialisations(source, missed, parse_text, finder.templates):
+        named = [offset for offset in missed if _word_at(source.text, offset) in names]
+        for start, end, function in specialisations(source, named, parse_text, finder.templates):
             finder.add_named(start, end, function)
         missed = [offset for offset in missed if offset not in finder.sites]
     if missed:
-        name = re.compile(r"\w+").match(source.text, missed[0])
         raise CkPostBuildError(
-            f"{name.group() if name else 'a kernel template'} is used in a way that is not understood here (in a macro?). "
+            f"{_word_at(source.text, missed[0])} is used in a way that is not understood here. "
             "Write it as a plain call",
             file=source.path,
             line=source.line_of(missed[0]),
         )
-    return sorted(finder.sites.values(), key=lambda site: site.start)
+    return sorted([*finder.sites.values(), *finder.out_of_macros.values()], key=lambda site: site.start)
+
+
+def _word_at(text: str, offset: int) -> str:
+    word = re.compile(r"\w*").match(text, offset)
+    return word.group() if word else ""
 
 
 def _functions(cursor: Cursor, *, main_file_only: bool) -> Iterator[Cursor]:
@@ -200,11 +215,14 @@ class _Finder:
     def __init__(self, source: SourceFile, kernels: set[str], wrappers: set[str], names: set[str]) -> None:
         self.source = source
         self.kernels = kernels
+        self.wrappers = wrappers
         self.templates = kernels | wrappers
         self.names = names
         self.sites: dict[int, Site] = {}
+        self.out_of_macros: dict[tuple[int, str, str], Site] = {}
         self.others: set[int] = set()
         self.everywhere = False
+        self.blocks: list[Block] = []
         self._pending: list[tuple[Cursor, _Context]] = []
         self._template_names: dict[int, str] = {}
 
@@ -217,14 +235,18 @@ class _Finder:
                 self.walk(cursor)
 
     def add_named(self, start: int, end: int, function: Cursor) -> None:
-        """Add a site that names `function` without calling it, in no block that is known."""
+        """Add a site that names `function` without calling it."""
         arguments, name = libclang.template_arguments(function), self._template_name(function)
-        self.sites[start] = Site(start, end, name, arguments, function.mangled_name, False, None, False)
+        # Of the blocks around it the innermost starts last.
+        around = [block for block in self.blocks if block.start <= start and end <= block.end]
+        block = max(around, key=lambda block: block.start, default=None)
+        site = Site(start, end, name, arguments, function.mangled_name, False, block, False)
+        self.sites[start] = replace(site, stays=name not in self.kernels)
 
     def walk(self, function: Cursor) -> None:
         """Collect the sites in `function`. A stack, since an ``else if`` chain nests a thousand deep."""
         result = function.result_type.get_canonical().spelling if function.kind in _FUNCTIONS else ""
-        self._pending = [(function, _Context(None, False, result))]
+        self._pending = [(function, _Context(None, False, result, in_template=function.kind in _TEMPLATES))]
         while self._pending:
             self._visit(*self._pending.pop())
 
@@ -237,6 +259,7 @@ class _Finder:
             self.others.add(cursor.location.offset)
         if kind == CursorKind.COMPOUND_STMT:
             block = Block(*libclang.offsets(cursor), context.block, context.result)
+            self.blocks.append(block)
             self._push(libclang.children(cursor), replace(context, block=block, behind_else=False))
         elif kind == CursorKind.IF_STMT:
             self._if(cursor, context)
@@ -258,8 +281,8 @@ class _Finder:
         start, end = libclang.offsets(cursor)
         value = None
         if conditions and _IF_CONSTEXPR.match(self.source.text, start):
-            value = libclang.evaluate(conditions[-1])
-        elif len(conditions) == 1 and context.block is not None:
+            value = None if context.in_template else libclang.evaluate(conditions[-1])
+        elif len(conditions) == 1 and context.block is not None and not context.in_template:
             branch_range = libclang.offsets(branches[0])
             context.block.links.append(Link(start, end, conditions[0], branch_range, context.behind_else))
         for number, branch in enumerate(branches):
@@ -268,12 +291,16 @@ class _Finder:
             self._pending.append((branch, replace(context, discarded=dead, behind_else=behind_else)))
 
     def _declaration(self, cursor: Cursor, context: _Context) -> None:
-        for child in libclang.children(cursor):
-            if child.kind in (CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPEDEF_DECL):
-                if context.block is not None:
-                    context.block.aliases.append(Alias(child.spelling, *libclang.offsets(cursor)))
-            else:
+        children = libclang.children(cursor)
+        for child in children:
+            if child.kind not in _ALIASES:
                 self._pending.append((child, context))
+        if context.block is None or len(children) != 1 or children[0].kind not in (*_ALIASES, CursorKind.VAR_DECL):
+            return
+        start, end = libclang.offsets(cursor)
+        # Else a macro declares it, and perhaps more than that.
+        if _ALIAS.match(self.source.text, start) and self.source.text[end - 1] == ";":
+            context.block.aliases.append(Alias(children[0].spelling, start, end))
 
     def _call(self, cursor: Cursor, context: _Context) -> None:
         parts = libclang.children(cursor)
@@ -297,7 +324,7 @@ class _Finder:
         arguments = libclang.template_arguments(function)
         if callee.kind == CursorKind.MEMBER_REF_EXPR:
             start = self._name_start(callee, start, end)
-        self.sites[start] = Site(
+        site = Site(
             start,
             end,
             name,
@@ -306,7 +333,23 @@ class _Finder:
             called,
             context.block,
             context.discarded,
+            context.in_template,
         )
+        if self._is_written_out(site):
+            named = name in self.wrappers and not (called and _OPEN_PAREN.match(self.source.text, end))
+            self.sites[start] = replace(site, stays=named)
+            return
+        self.others |= {start, libclang.written_at(callee)}
+        if not context.in_template:
+            self.out_of_macros[start, name, function.mangled_name] = replace(site, stays=True)
+
+    def _is_written_out(self, site: Site) -> bool:
+        """Tell whether the callee stands in the text as such, and not in a macro or an argument of one."""
+        bare = site.template.rpartition("::")[2]
+        name = re.compile(rf"(?:::\s*)?(?:\w+\s*::\s*)*{re.escape(bare)}\b").match(
+            self.source.text, site.start, site.end
+        )
+        return name is not None and (name.end() == site.end or self.source.text[site.end - 1] == ">")
 
     def _template_name(self, function: Cursor) -> str:
         template = libclang.primary_template(function)
@@ -341,9 +384,13 @@ def _unaccounted(
     if not names:
         return []
     pattern = re.compile(
-        COMMENT_OR_TEXT + r"|\b(?P<name>" + "|".join(map(re.escape, sorted(names))) + r")\b", re.DOTALL
+        COMMENT_OR_TEXT
+        + r"|#[ \t]*define(?:[^\n\\]|\\(?:\r\n|.))*|\b(?P<name>"
+        + "|".join(map(re.escape, sorted(names)))
+        + r")\b",
+        re.DOTALL,
     )
-    ranges = sorted((site.start, site.end) for site in finder.sites.values())
+    ranges = sorted((site.start, site.end) for site in (*finder.sites.values(), *finder.out_of_macros.values()))
     result = []
     position = 0
     for match in pattern.finditer(source.text):

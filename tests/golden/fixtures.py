@@ -92,7 +92,16 @@ FIXTURES = (
         flags=("-I.",),
         ninja=True,
     ),
-    Fixture("fwd_macros", "macros beside sites, code that the preprocessor leaves out"),
+    Fixture(
+        "fwd_macros",
+        "macros around sites, sites out of macros and in their arguments, code that the preprocessor leaves out",
+        flags=("-I.",),
+    ),
+    Fixture(
+        "fwd_templates",
+        "sites in templates that do not depend on their arguments, virtual functions",
+        flags=("-I.",),
+    ),
     Fixture("fwd_footer", "fmha_fwd as a footer over fmha_fwd_v2 and fmha_fwd_v3 in namespaces, other parameter names"),
     Fixture(
         "fwd_long_chain",
