@@ -50,6 +50,7 @@ _NOT_CUT = frozenset(
         CursorKind.CXX_TRY_STMT,
     }
 )
+_VARIABLES = frozenset({CursorKind.VAR_DECL, CursorKind.FIELD_DECL})
 _ALIASES = frozenset({CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPEDEF_DECL})
 _REFERENCES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
 _OPEN_PAREN = re.compile(rf"{BLANK}\(", re.DOTALL)
@@ -199,11 +200,11 @@ def _word_at(text: str, offset: int) -> str:
 
 
 def _functions(cursor: Cursor, *, main_file_only: bool) -> Iterator[Cursor]:
-    """Yield the function definitions, variables with initialisers and templates below `cursor`."""
+    """Yield the functions, variables, members with initialisers and templates below `cursor`."""
     for child in cursor.get_children():
         if main_file_only and not libclang.is_in_main_file(child):
             continue
-        if child.kind in _FUNCTIONS or child.kind in _TEMPLATES or child.kind == CursorKind.VAR_DECL:
+        if child.kind in _FUNCTIONS or child.kind in _TEMPLATES or child.kind in _VARIABLES:
             yield child
         elif child.kind in _NESTS_FUNCTIONS:
             yield from _functions(child, main_file_only=False)

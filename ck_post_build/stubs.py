@@ -253,7 +253,7 @@ def _own_functions(cursor: Cursor, *, main_file_only: bool = True) -> Iterator[C
     for child in libclang.children(cursor):
         if main_file_only and not libclang.is_in_main_file(child):
             continue
-        if child.kind in _ENTITIES:
+        if child.kind in _ENTITIES or child.kind == CursorKind.FIELD_DECL:
             yield child
         elif child.kind in _NESTS:
             yield from _own_functions(child, main_file_only=False)
