@@ -102,6 +102,7 @@ FIXTURES = (
         "sites in templates that do not depend on their arguments, virtual functions",
         flags=("-I.",),
     ),
+    Fixture("inline_too", "a specialisation that a blob defines and a header too, inline", flags=("-I.",)),
     Fixture("fwd_footer", "fmha_fwd as a footer over fmha_fwd_v2 and fmha_fwd_v3 in namespaces, other parameter names"),
     Fixture(
         "fwd_long_chain",
