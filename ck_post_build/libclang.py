@@ -201,10 +201,9 @@ def offsets(cursor: Cursor) -> tuple[int, int]:
 
 
 def written_at(cursor: Cursor) -> int:
-    """Return the offset at which `cursor` starts in its file's text: for what is in an argument of a macro, there."""
+    """Return the offset of the name of `cursor` in its file's text: for what is in an argument of a macro, there."""
     offset = ctypes.c_uint()
-    start = clang.cindex.conf.lib.clang_getRangeStart(clang.cindex.conf.lib.clang_getCursorExtent(cursor))
-    clang.cindex.conf.lib.clang_getFileLocation(start, None, None, None, ctypes.byref(offset))
+    clang.cindex.conf.lib.clang_getFileLocation(cursor.location, None, None, None, ctypes.byref(offset))
     return offset.value
 
 

@@ -277,7 +277,7 @@ class _Finder:
         parts = libclang.children(cursor)
         branches = parts[-2:] if _else_between(self.source.text, parts) else parts[-1:]
         conditions = parts[: len(parts) - len(branches)]
-        if self.everywhere or len(conditions) > 1:
+        if self.everywhere or len(conditions) > 1 or context.in_template:
             self._push(conditions, context)
         start, end = libclang.offsets(cursor)
         value = None
@@ -341,8 +341,7 @@ class _Finder:
             self.sites[start] = replace(site, stays=named)
             return
         self.others |= {start, libclang.written_at(callee)}
-        if not context.in_template:
-            self.out_of_macros[start, name, function.mangled_name] = replace(site, stays=True)
+        self.out_of_macros[start, name, function.mangled_name] = replace(site, stays=True)
 
     def _is_written_out(self, site: Site) -> bool:
         """Tell whether the callee stands in the text as such, and not in a macro or an argument of one."""

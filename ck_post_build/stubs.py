@@ -88,8 +88,9 @@ class Kept:
 
 
 def names_to_kernels(kernels: Collection[str], wrappers: Collection[str], macros: Macros) -> re.Pattern[str]:
-    """Return what matches the name of a kernel or wrapper template, or of a macro that names a kernel template."""
-    return _any_of([*kernels, *wrappers, *macros_naming(macros, {name.rpartition("::")[2] for name in kernels})])
+    """Return what matches the name of a kernel or wrapper template, or of a macro that names one."""
+    names = {name.rpartition("::")[2] for name in (*kernels, *wrappers)}
+    return _any_of([*names, *macros_naming(macros, names)])
 
 
 def templates_without_twin(
@@ -161,8 +162,7 @@ def raise_on_explicit_instantiation(source: SourceFile, kept: Sequence[Kept]) ->
 
 
 def _any_of(names: Sequence[str]) -> re.Pattern[str]:
-    bare = sorted({name.rpartition("::")[2] for name in names})
-    return re.compile(r"\b(?:" + "|".join(map(re.escape, bare)) + r")\b")
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(set(names)))) + r")\b")
 
 
 def _key(entity: Cursor) -> int:
@@ -277,7 +277,7 @@ def find_stub_sites(
         parse: parses the file with another text at its end.
         naming: matches the name of a template or macro behind which a kernel may be.
     """
-    calls = _Calls(sites)
+    calls = _Calls(source, sites)
     graph = _References(set(index.templates), calls, {})
     found = _found(unit, source, graph)
     texts = {str(source.path): source.text}
@@ -320,7 +320,8 @@ def _found(unit: TranslationUnit, source: SourceFile, graph: _References) -> lis
 class _Calls:
     """The sites that are known without a look into templates, by template."""
 
-    def __init__(self, sites: Sequence[Site]) -> None:
+    def __init__(self, source: SourceFile, sites: Sequence[Site]) -> None:
+        self._path = str(source.path)
         self._starts: dict[str, list[int]] = defaultdict(list)
         for site in sites:
             self._starts[site.template].append(site.start)
@@ -329,7 +330,8 @@ class _Calls:
         """Tell whether `expression`, which names `target`, is one of the sites."""
         template = libclang.primary_template(target)
         starts = self._starts.get(libclang.qualified_name(template)) if template is not None else None
-        if not starts or not libclang.is_in_main_file(expression):
+        # Not libclang's own test for the main file, which is false for what comes out of a macro.
+        if not starts or expression.location.file is None or expression.location.file.name != self._path:
             return False
         start, end = libclang.offsets(expression)
         return any(start <= place < max(end, start + 1) for place in starts)
