@@ -49,7 +49,7 @@ class Parsed:
 
         twins = {name for name, wrapper in self.wrappers().items() if wrapper.problem is None}
         macros = macros_in([self.source.text])
-        return find_sites(self.unit, self.source, KERNELS, twins, macros, lambda: [], parse_text)
+        return find_sites(self.unit, self.source, KERNELS, twins, macros, list, parse_text)
 
     def resolved(self, index: BlobIndex) -> tuple[list[ResolvedSite], list[Unresolved]]:
         return resolve_sites(self.sites(), self.source, index, self.wrappers())
