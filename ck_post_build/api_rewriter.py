@@ -17,7 +17,7 @@ from ck_post_build.errors import CkPostBuildError
 from ck_post_build.names import entry_point, includable
 from ck_post_build.resolve import ResolvedSite
 from ck_post_build.sites import Alias, Block
-from ck_post_build.source import BLANK, BYTE_ORDER_MARK, Edit, SourceFile, as_bytes
+from ck_post_build.source import BLANK, BYTE_ORDER_MARK, Edit, SourceFile, as_bytes, blanked
 from ck_post_build.stubs import StubSite
 from ck_post_build.wrappers import Wrapper
 
@@ -34,12 +34,14 @@ class ApiFile:
         sites: the resolved sites, in text order.
         wrappers: the wrapper templates that its sites use, with those that these call.
         stub_sites: the sites that stay as they are.
+        macro_words: the words in the definitions of macros, which may mean aliases of the file.
     """
 
     source: SourceFile
     sites: list[ResolvedSite]
     wrappers: list[Wrapper] = field(default_factory=list)
     stub_sites: list[StubSite] = field(default_factory=list)
+    macro_words: frozenset[str] = frozenset()
 
     @property
     def own_wrappers(self) -> list[Wrapper]:
@@ -133,15 +135,8 @@ def slot_arguments(resolved: ResolvedSite, slots: dict[int, int]) -> str:
 
 def _site_edits(api: ApiFile, resolved: ResolvedSite, slots: dict[int, int]) -> list[Edit]:
     site, text = resolved.site, api.source.text
-    bare_name = site.template.rpartition("::")[2]
-    if not re.compile(rf"(?:::)?(?:\w+::)*{re.escape(bare_name)}\b").match(text, site.start):
-        raise CkPostBuildError(
-            f"the call of {site.template} comes out of a macro. Write it out, or define the macro away",
-            file=api.source.path,
-            line=resolved.line,
-        )
     wrapper = next((w for w in api.wrappers if w.name == site.template), None)
-    entry = wrapper.qualified_entry if wrapper else entry_point(bare_name)
+    entry = wrapper.qualified_entry if wrapper else entry_point(site.template.rpartition("::")[2])
     arguments = slot_arguments(resolved, slots)
     open_paren = _OPEN_PAREN.match(text, site.end)
     if site.called and open_paren:
@@ -150,17 +145,13 @@ def _site_edits(api: ApiFile, resolved: ResolvedSite, slots: dict[int, int]) -> 
             Edit(site.start, site.end, entry),
             Edit(open_paren.end(), open_paren.end(), arguments + separator),
         ]
-    if wrapper is None and resolved.instances[0] is not None:
-        return [Edit(site.start, site.end, f"{entry}_at<{slots[id(resolved.instances[0])]}>")]
-    raise CkPostBuildError(
-        f"{site.template} is named without being called, which has no lazy form. Wrap it in a lambda",
-        file=api.source.path,
-        line=resolved.line,
-    )
+    instance = resolved.instances[0]
+    assert instance is not None
+    return [Edit(site.start, site.end, f"{entry}_at<{slots[id(instance)]}>")]
 
 
 def _alias_edits(api: ApiFile) -> list[Edit]:
-    """Return the removals of block-local aliases that only rewritten callees (or removed aliases) mentioned."""
+    """Return the removals of block-local aliases and constants that only rewritten callees (or what is removed) mentioned."""
     text = api.source.text
     gone = bytearray(len(text))
     mentioned: set[str] = set()
@@ -172,7 +163,7 @@ def _alias_edits(api: ApiFile) -> list[Edit]:
     edits = []
     # Later aliases first: an alias may be used by later ones only, and goes when all of those go.
     for alias, block in sorted(candidates, key=lambda pair: -pair[0].start):
-        if alias.name in mentioned and _only_in(gone, text, alias, block):
+        if alias.name in mentioned and alias.name not in api.macro_words and _only_in(gone, text, alias, block):
             edits.append(_removal(api.source, alias))
             gone[alias.start : alias.end] = b"\1" * (alias.end - alias.start)
             mentioned |= identifiers(text[alias.start : alias.end])
@@ -181,7 +172,11 @@ def _alias_edits(api: ApiFile) -> list[Edit]:
 
 def _only_in(gone: bytearray, text: str, alias: Alias, block: Block) -> bool:
     pattern = re.compile(rf"\b{re.escape(alias.name)}\b")
-    return all(gone[match.start()] for match in pattern.finditer(text, alias.end, block.end))
+    left = next((m.start() for m in pattern.finditer(text, alias.end, block.end) if not gone[m.start()]), None)
+    if left is None:
+        return True
+    code = blanked(text[alias.end : block.end])  # not of the whole block unless need be: it may be megabytes
+    return all(gone[alias.end + match.start()] for match in pattern.finditer(code, left - alias.end))
 
 
 def _removal(source: SourceFile, alias: Alias) -> Edit:

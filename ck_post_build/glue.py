@@ -95,8 +95,11 @@ def overlay_entry_header(overlay: Overlay, manifest: Manifest) -> str:
     )
 
 
-def entry_source(api: ApiFile, manifest: Manifest, failures: Sequence[KernelTemplate]) -> str:
-    """Return the source file with the entry points by blob name, and with what the stubs of some kernels jump to on failure."""
+def entry_source(api: ApiFile, manifest: Manifest, failures: Sequence[KernelTemplate], taken: set[str]) -> str:
+    """Return the source file with the entry points by blob name, and with what the stubs of some kernels jump to on failure.
+
+    Entry points whose names are in `taken` are left to the API file that took them; adds the others.
+    """
     template = template_environment().get_template("entry_points.cpp.j2")
     entries = [
         _by_name(entry_point(k.name.rpartition("::")[2]), k.result, k.parameters, [("blob", k.name)], manifest)
@@ -108,6 +111,8 @@ def entry_source(api: ApiFile, manifest: Manifest, failures: Sequence[KernelTemp
         first_use = {slot: name for name, slot in reversed(wrapper.uses)}
         slots = [(selection.name, first_use[number]) for number, selection in enumerate(wrapper.selections)]
         entries.append(_by_name(wrapper.entry, wrapper.result, wrapper.parameters, slots, manifest))
+    entries = [entry for entry in entries if entry["entry"] not in taken]
+    taken.update(entry["entry"] for entry in entries)
     return template.render(
         api_name=includable(api.source.path.name),
         includes=[from_bytes(line.strip()) for line in _INCLUDE.findall(api.source.text)],
@@ -177,6 +182,7 @@ def _wrapper(wrapper: Wrapper) -> dict[str, Any]:
     return {
         "name": wrapper.name,
         "entry": wrapper.entry,
+        "linkage": "static" if wrapper.file_local else '__attribute__((visibility("hidden")))',
         "result": wrapper.result,
         "slots": ", ".join(f"ck_jit::Slot* {selection.name}" for selection in wrapper.selections),
         "reference_parameters": _listed(_reference_parameters(wrapper.parameters)),

@@ -10,7 +10,7 @@ import msgspec
 FILE_NAME = "ck_post_build.kept"
 
 
-class Kept(msgspec.Struct):
+class KeptIndex(msgspec.Struct):
     """What is known of all blobs.
 
     Attributes:
@@ -22,9 +22,9 @@ class Kept(msgspec.Struct):
     asked: dict[str, str]
 
 
-def read_kept(directory: Path) -> Kept | None:
+def read_kept(directory: Path) -> KeptIndex | None:
     """Return what the ``rewrite`` into `directory` left, if it can be read."""
     try:
-        return msgspec.msgpack.decode((directory / FILE_NAME).read_bytes(), type=Kept)
+        return msgspec.msgpack.decode((directory / FILE_NAME).read_bytes(), type=KeptIndex)
     except (OSError, msgspec.MsgspecError):
         return None

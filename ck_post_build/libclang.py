@@ -112,6 +112,8 @@ def load(library: Path | None) -> None:
         lib.clang_getSkippedRanges.restype = ctypes.POINTER(_SourceRangeList)
         lib.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_SourceRangeList)]
         lib.clang_disposeSourceRangeList.restype = None
+        instantiation = lib.clang_getInstantiationLocation
+        lib.clang_getFileLocation.argtypes, lib.clang_getFileLocation.restype = instantiation.argtypes, None
         lib.clang_Location_isFromMainFile.argtypes = [clang.cindex.SourceLocation]
         lib.clang_Location_isFromMainFile.restype = ctypes.c_int
 
@@ -203,6 +205,13 @@ def offsets(cursor: Cursor) -> tuple[int, int]:
     lib.clang_getInstantiationLocation(lib.clang_getRangeStart(extent), None, None, None, ctypes.byref(start))
     lib.clang_getInstantiationLocation(lib.clang_getRangeEnd(extent), None, None, None, ctypes.byref(end))
     return start.value, end.value
+
+
+def written_at(cursor: Cursor) -> int:
+    """Return the offset of the name of `cursor` in its file's text: for what is in an argument of a macro, there."""
+    offset = ctypes.c_uint()
+    clang.cindex.conf.lib.clang_getFileLocation(cursor.location, None, None, None, ctypes.byref(offset))
+    return offset.value
 
 
 def primary_template(cursor: Cursor) -> Cursor | None:

@@ -19,7 +19,7 @@ from ck_post_build.build_info import FILE_NAME as BUILD_INFO
 from ck_post_build.build_info import BlobInfo, read_build_info
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.declarations import BlobText
-from ck_post_build.kept import FILE_NAME, Kept, read_kept
+from ck_post_build.kept import FILE_NAME, KeptIndex, read_kept
 from ck_post_build.manifest import HEADER, manifest_header
 from ck_post_build.output import write_all
 from ck_post_build.toolchain import Toolchain
@@ -57,7 +57,7 @@ def refresh(output: Path, changed: Sequence[Path], flags: FlagSource, toolchain:
 def _mean_the_same(
     blobs: dict[str, BlobSource],
     texts: dict[str, BlobText],
-    kept: Kept,
+    kept: KeptIndex,
     known: dict[str, BlobInfo],
     toolchain: Toolchain,
 ) -> bool:

@@ -36,12 +36,23 @@ class ResolvedSite:
 
 @dataclass(frozen=True)
 class Unresolved:
-    """A site without a blob: where, and the template and traits that no blob is for."""
+    """A site without a blob.
+
+    Attributes:
+        line: where.
+        template, arguments: the first specialisation of a kernel template that no blob defines.
+        site: None for one that only stubs could serve.
+    """
 
     line: int
     template: str
     arguments: tuple[str, ...]
-    discarded: bool
+    site: Site | None = None
+
+    @property
+    def may_be_left_out(self) -> bool:
+        """Whether the compiler may discard it: under a false ``if constexpr``, or in a template."""
+        return self.site is not None and (self.site.discarded or self.site.in_template)
 
     def message(self) -> str:
         """Return one sentence for the user."""
@@ -65,14 +76,19 @@ def resolve_sites(
         if isinstance(found, ResolvedSite):
             resolved.append(ResolvedSite(site, line, found.direction, found.instances, found.symbols))
         else:
-            unresolved.append(Unresolved(line, found[0], found[1], site.discarded))
+            unresolved.append(Unresolved(line, *found, site))
     return resolved, unresolved
+
+
+def named_arguments(site: Site) -> tuple[str, ...]:
+    """Return the template arguments of the specialisation that stands at a site."""
+    return site.arguments or template_arguments(site.symbol, site.template.rpartition("::")[2])
 
 
 def _of_kernel(site: Site, index: BlobIndex) -> ResolvedSite | tuple[str, tuple[str, ...]]:
     instance = index.by_symbol.get(site.symbol)
     if instance is None:
-        return site.template, site.arguments or (site.symbol,)
+        return site.template, named_arguments(site)
     return ResolvedSite(site, 0, direction(site.template), (instance,), (site.symbol,))
 
 

@@ -6,6 +6,8 @@ import functools
 import gc
 import itertools
 import os
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
@@ -34,18 +36,30 @@ from ck_post_build.flags import Flags, HeaderTree
 from ck_post_build.flat_chains import flatten
 from ck_post_build.headers import combined_hash
 from ck_post_build.kept import FILE_NAME as KEPT
-from ck_post_build.kept import Kept
+from ck_post_build.kept import KeptIndex
+from ck_post_build.macros import visible_macros
 from ck_post_build.manifest import HEADER, FlagSet, Manifest, manifest_header
 from ck_post_build.outline import outline_edits, outlined_name
 from ck_post_build.output import write_all
 from ck_post_build.overlay import find_overlays
 from ck_post_build.report import Entry, LeftOut, Report
-from ck_post_build.resolve import Unresolved, resolve_sites
+from ck_post_build.resolve import Unresolved, named_arguments, resolve_sites
 from ck_post_build.sites import Site, find_sites
-from ck_post_build.source import SourceFile, require_utf8
-from ck_post_build.stubs import StubSite, find_stub_sites, templates_without_twin
+from ck_post_build.source import SourceFile, as_bytes, require_utf8
+from ck_post_build.stubs import (
+    Kept,
+    StubSite,
+    as_stub_sites,
+    by_line,
+    find_stub_sites,
+    names_to_kernels,
+    raise_on_explicit_instantiation,
+    templates_without_twin,
+    with_hidden_sites,
+)
 from ck_post_build.tables import find_tables, with_tables
 from ck_post_build.toolchain import Toolchain, find_toolchain
+from ck_post_build.virtual_functions import FLAG
 from ck_post_build.wrappers import Wrapper, find_wrappers
 
 MANIFEST_RECORDS = "ck_jit_manifest"
@@ -115,6 +129,7 @@ def rewrite(
             for wrapper in scan.without_twin if file.stub_sites else ():
                 place = f"{wrapper.source.path}:{wrapper.source.line_of(wrapper.problem_offset)}"
                 progress(f"{place}: {wrapper.name} stays a template and is served by stubs: {wrapper.problem}")
+        _make_file_local(files)
         progress("writing")
         outputs = {**library.outputs, **_api_outputs(files, manifest)}
         outputs[FILE_NAME] = _build_info(files, api_flags, index, manifest, library.headers)
@@ -161,9 +176,9 @@ def _identity(path: Path | os.DirEntry[str]) -> tuple[int, int] | None:
 def _check_names(api: Sequence[Path]) -> None:
     seen: dict[str, Path] = {}
     for path in api:
-        if path.name in seen:
-            raise CkPostBuildError(f"two API files are called {path.name}; the other is {seen[path.name]}", file=path)
-        seen[path.name] = path
+        if path.stem in seen:
+            raise CkPostBuildError(f"two API files are called {path.stem}; the other is {seen[path.stem]}", file=path)
+        seen[path.stem] = path
 
 
 @dataclass(frozen=True)
@@ -268,14 +283,24 @@ def _library(
 
 @dataclass(frozen=True)
 class _Scan:
-    """An API file with the wrappers that have a twin, the sites, and whether there may be others, which only stubs can serve."""
+    """An API file with what was found in it.
+
+    Attributes:
+        wrappers: those that have a twin.
+        stay: definitions without one; sites may hide behind them.
+        naming: matches what a kernel may be behind.
+        without_twin: the wrappers among them.
+        macro_words: the words in the definitions of macros.
+    """
 
     parsed: _ParsedApi
     arguments: list[str]
     wrappers: dict[str, Wrapper]
     sites: list[Site]
-    may_need_stubs: bool
+    stay: list[Kept]
+    naming: re.Pattern[str]
     without_twin: list[Wrapper]
+    macro_words: frozenset[str]
 
 
 def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set[str]) -> _Scan:
@@ -289,39 +314,63 @@ def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set
     def parse_text(text: str) -> TranslationUnit:
         return _parse(toolchain, source.path, flags, text)
 
+    macros = visible_macros(unit, source.text)
     wrappers = find_wrappers(unit, source, templates)
-    left = templates_without_twin(unit, source, templates, wrappers)
+    left = templates_without_twin(unit, source, templates, wrappers, macros)
     twins = {name: wrapper for name, wrapper in wrappers.items() if wrapper.problem is None}
     without = [wrapper for wrapper in wrappers.values() if wrapper.problem is not None]
-    sites = find_sites(unit, source, templates, twins, skipped_ranges, parse_text, parsed.continued)
+    sites = find_sites(unit, source, templates, twins, macros, skipped_ranges, parse_text, parsed.continued)
     if sites is None:
         return _find(toolchain, flags, _parse_true_text(toolchain, source, flags), templates)
-    return _Scan(parsed, [*flags.arguments, *_arch_flags(flags)], twins, sites, left, without)
+    arguments = [*flags.arguments, *_arch_flags(flags)]
+    naming = names_to_kernels(templates, wrappers, macros)
+    return _Scan(parsed, arguments, twins, sites, left, naming, without, frozenset().union(*macros.values()))
 
 
 def _resolve(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[ApiFile, list[LeftOut]]:
     source, wrappers, sites = scan.parsed.source, scan.wrappers, scan.sites
     path = source.path
-    stub_sites, without_blob = _stub_sites(toolchain, scan, index) if scan.may_need_stubs else ([], [])
+    resolved, unresolved = resolve_sites(sites, source, index, wrappers)
+    # A template's instances tell whether they need what it names.
+    open_sites = {
+        id(left_out.site) for left_out in unresolved if left_out.site is not None and left_out.site.in_template
+    }
+    known = [site for site in sites if id(site) not in open_sites]
+    stay = with_hidden_sites(scan.stay, known, scan.naming)
+    stub_sites, without_blob = _stub_sites(toolchain, scan, stay, known, index) if stay else ([], [])
     if not sites and not stub_sites and not without_blob:
         raise CkPostBuildError(
             "this is no API file: it calls no kernel template of the given blobs. Give a generated fmha_*_api.cpp with --api, "
             "and the blobs of the same direction with --blob-dir",
             file=path,
         )
-    resolved, unresolved = resolve_sites(sites, source, index, wrappers)
-    _raise_unresolved(path, [*(site for site in unresolved if not site.discarded), *without_blob])
-    used = _used_wrappers({site.site.template for site in resolved}, wrappers)
-    left = [LeftOut(str(path), site.line, site.template, list(site.arguments)) for site in unresolved]
-    return ApiFile(source, resolved, used, stub_sites), left
+    needed = [site for site in unresolved if not site.may_be_left_out]
+    _raise_unresolved(path, [*needed, *without_blob])
+    calls = [site for site in resolved if not site.site.stays]
+    stub_sites = by_line([*stub_sites, *as_stub_sites([site for site in resolved if site.site.stays])])
+    used = _used_wrappers({site.site.template for site in calls}, wrappers)
+    left = [
+        LeftOut(str(path), left_out.line, left_out.site.template, list(named_arguments(left_out.site)))
+        for left_out in unresolved
+        if left_out.site is not None
+    ]
+    return ApiFile(source, calls, used, stub_sites, scan.macro_words), left
 
 
-def _stub_sites(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[list[StubSite], list[Unresolved]]:
-    """Parse the file again, with templates instantiated this time, and return the sites behind templates without a twin."""
+def _stub_sites(
+    toolchain: Toolchain, scan: _Scan, stay: Sequence[Kept], known: Sequence[Site], index: BlobIndex
+) -> tuple[list[StubSite], list[Unresolved]]:
+    """Parse the file again, with templates instantiated this time, and return the sites that are not known but behind `stay`."""
     source = scan.parsed.source
+    raise_on_explicit_instantiation(source, stay)
     unit = libclang.parse(toolchain.clang, source.path, scan.arguments)
     libclang.raise_on_errors(unit)
-    return find_stub_sites(unit, source, index, scan.sites)
+
+    def parse_with(more: str) -> TranslationUnit:
+        text = f"{source.text}\n{as_bytes(more)}"
+        return libclang.parse(toolchain.clang, source.path, [*scan.arguments, FLAG], text=text)
+
+    return find_stub_sites(unit, source, index, known, parse_with, scan.naming)
 
 
 def _used_wrappers(names: set[str], wrappers: dict[str, Wrapper]) -> list[Wrapper]:
@@ -334,6 +383,14 @@ def _used_wrappers(names: set[str], wrappers: dict[str, Wrapper]) -> list[Wrappe
             used[name] = wrappers[name]
             pending += wrappers[name].calls
     return sorted(used.values(), key=lambda wrapper: (str(wrapper.source.path), wrapper.start))
+
+
+def _make_file_local(files: Sequence[ApiFile]) -> None:
+    """Give twins internal linkage whose names stand in several API files: each file calls its own."""
+    wrappers = [wrapper for file in files for wrapper in file.own_wrappers]
+    names = Counter(wrapper.qualified_entry for wrapper in wrappers)
+    for wrapper in wrappers:
+        wrapper.file_local = names[wrapper.qualified_entry] > 1
 
 
 def _raise_unresolved(path: Path, unresolved: list[Unresolved]) -> None:
@@ -365,7 +422,7 @@ def _library_outputs(manifest: Manifest, asked: dict[str, str]) -> dict[str, byt
         "ck_jit_dispatch.h": glue.dispatch_header(manifest).encode(),
         HEADER: manifest_header(tables).encode("utf-8", "surrogateescape"),
         MANIFEST_RECORDS: manifest.records(),
-        KEPT: msgspec.msgpack.encode(Kept(tables, asked)),
+        KEPT: msgspec.msgpack.encode(KeptIndex(tables, asked)),
     }
 
 
@@ -378,9 +435,10 @@ def _api_outputs(files: Sequence[ApiFile], manifest: Manifest) -> dict[str, byte
     for overlay in [overlay for of_file in overlays.values() for overlay in of_file]:
         texts[overlay.entry_header_name] = glue.overlay_entry_header(overlay, manifest)
     failures = glue.stub_failures(files, manifest)
+    taken: set[str] = set()
     for file in files:
         texts[file.header_name] = glue.entry_header(file, overlays[file.source.path], manifest)
-        texts[file.entry_source_name] = glue.entry_source(file, manifest, failures[file.source.path])
+        texts[file.entry_source_name] = glue.entry_source(file, manifest, failures[file.source.path], taken)
     outputs = {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
     for file in files:
         edits = rewrite_api(file, manifest.slots, manifest.layout_hash)

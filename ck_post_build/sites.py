@@ -16,7 +16,8 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit
 from ck_post_build import libclang
 from ck_post_build.braced_names import specialisations
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.source import SourceFile
+from ck_post_build.macros import Macros, macros_naming
+from ck_post_build.source import BLANK, COMMENT_OR_TEXT, SourceFile, blanked
 
 _FUNCTIONS = frozenset(
     {
@@ -49,16 +50,17 @@ _NOT_CUT = frozenset(
         CursorKind.CXX_TRY_STMT,
     }
 )
+_VARIABLES = frozenset({CursorKind.VAR_DECL, CursorKind.FIELD_DECL})
+_ALIASES = frozenset({CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPEDEF_DECL})
 _REFERENCES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
+_OPEN_PAREN = re.compile(rf"{BLANK}\(", re.DOTALL)
+_ALIAS = re.compile(r"(?:using|typedef|(?:static\s+)?constexpr|constexpr\s+static)\b")
 _IF_CONSTEXPR = re.compile(r"if\s+constexpr\b")
-_COMMENT_OR_TEXT = re.compile(
-    r"//(?:[^\n\\]|\\(?:\r\n|.))*|/\*.*?\*/|R\"([^\s()\\]{0,16})\(.*?\)\1\"|\"(?:[^\"\\\n]|\\(?:\r\n|.))*\"", re.DOTALL
-)
 
 
 @dataclass
 class Alias:
-    """A block-local type alias: its name, and the range of its declaration statement with the semicolon."""
+    """A block-local type alias, or a ``constexpr`` variable: its name, and the range of its declaration with the semicolon."""
 
     name: str
     start: int
@@ -105,12 +107,13 @@ class Block:
 @dataclass(frozen=True)
 class _Context:
     """What surrounds a cursor: the innermost block, whether it is discarded, Block.result, whether by an ``else``, and
-    whether the cursor is a statement of the block itself, not deeper."""
+    whether in a template; and whether the cursor is a statement of the block itself, not deeper."""
 
     block: Block | None
     discarded: bool
     result: str
     behind_else: bool = False
+    in_template: bool = False
     in_block: bool = False
 
 
@@ -126,6 +129,8 @@ class Site:
         called: whether a call follows; otherwise it is named, as for a function pointer.
         block: the innermost compound statement around it; None outside function bodies.
         discarded: whether a false ``if constexpr`` excludes it.
+        in_template: whether it stands in a template, on whose arguments it does not depend.
+        stays: whether it cannot become a call with slots: it comes out of a macro, or names a wrapper without calling it.
     """
 
     start: int
@@ -136,6 +141,8 @@ class Site:
     called: bool
     block: Block | None
     discarded: bool
+    in_template: bool = False
+    stays: bool = False
 
 
 def find_sites(
@@ -143,6 +150,7 @@ def find_sites(
     source: SourceFile,
     kernels: Collection[str],
     wrappers: Collection[str],
+    macros: Macros,
     skipped_ranges: Callable[[], list[tuple[int, int]]],
     parse_text: Callable[[str], TranslationUnit],
     continued: Mapping[int, int] | None = None,
@@ -155,6 +163,7 @@ def find_sites(
         unit: the parse of the file, or of its FlatText.
         source: the same file's text.
         kernels, wrappers: the templates that matter.
+        macros: those that the file can see.
         skipped_ranges: tells which text the preprocessor left out; asked only if a template's name is unaccounted for.
         parse_text: parses another text of the file; asked only for names that are unaccounted for then.
         continued: FlatText.continued.
@@ -163,43 +172,46 @@ def find_sites(
         CkPostBuildError: one of the templates is named in compiled code in a way that is not understood.
     """
     names = {name.rpartition("::")[2] for name in (*kernels, *wrappers)}
+    written = names | macros_naming(macros, names)
     finder = _Finder(source, set(kernels), set(wrappers), names, continued or {})
     functions = list(_functions(unit.cursor, main_file_only=True))
-    templates_in_file: list[tuple[int, int]] = []
+    templates_in_file = [libclang.offsets(cursor) for cursor in functions if cursor.kind in _TEMPLATES]
     for cursor in functions:
-        if cursor.kind in _TEMPLATES:
-            templates_in_file.append(libclang.offsets(cursor))
-        else:
-            finder.walk(cursor)
+        finder.walk(cursor)
     if not finder.join_chains():
         return None
-    missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
+    missed = _unaccounted(source, written, finder, templates_in_file, [libclang.offsets(c) for c in functions])
     if missed:
         finder.look_everywhere(functions, missed)
-        missed = _unaccounted(source, names, finder, templates_in_file, [libclang.offsets(c) for c in functions])
+        missed = _unaccounted(source, written, finder, templates_in_file, [libclang.offsets(c) for c in functions])
         skipped = skipped_ranges()
         missed = [offset for offset in missed if not any(start <= offset < end for start, end in skipped)]
     if missed:
-        for start, end, function in specialisations(source, missed, parse_text, finder.templates):
+        named = [offset for offset in missed if _word_at(source.text, offset) in names]
+        for start, end, function in specialisations(source, named, parse_text, finder.templates):
             finder.add_named(start, end, function)
         missed = [offset for offset in missed if offset not in finder.sites]
     if missed:
-        name = re.compile(r"\w+").match(source.text, missed[0])
         raise CkPostBuildError(
-            f"{name.group() if name else 'a kernel template'} is used in a way that is not understood here (in a macro?). "
+            f"{_word_at(source.text, missed[0])} is used in a way that is not understood here. "
             "Write it as a plain call",
             file=source.path,
             line=source.line_of(missed[0]),
         )
-    return sorted(finder.sites.values(), key=lambda site: site.start)
+    return sorted([*finder.sites.values(), *finder.out_of_macros.values()], key=lambda site: site.start)
+
+
+def _word_at(text: str, offset: int) -> str:
+    word = re.compile(r"\w*").match(text, offset)
+    return word.group() if word else ""
 
 
 def _functions(cursor: Cursor, *, main_file_only: bool) -> Iterator[Cursor]:
-    """Yield the function definitions, variables with initialisers and templates below `cursor`."""
+    """Yield the functions, variables, members with initialisers and templates below `cursor`."""
     for child in cursor.get_children():
         if main_file_only and not libclang.is_in_main_file(child):
             continue
-        if child.kind in _FUNCTIONS or child.kind in _TEMPLATES or child.kind == CursorKind.VAR_DECL:
+        if child.kind in _FUNCTIONS or child.kind in _TEMPLATES or child.kind in _VARIABLES:
             yield child
         elif child.kind in _NESTS_FUNCTIONS:
             yield from _functions(child, main_file_only=False)
@@ -213,11 +225,14 @@ class _Finder:
     ) -> None:
         self.source = source
         self.kernels = kernels
+        self.wrappers = wrappers
         self.templates = kernels | wrappers
         self.names = names
         self.sites: dict[int, Site] = {}
+        self.out_of_macros: dict[tuple[int, str, str], Site] = {}
         self.others: set[int] = set()
         self.everywhere = False
+        self.blocks: list[Block] = []
         self._pending: list[tuple[Cursor, _Context]] = []
         self._template_names: dict[int, str] = {}
         self._continued = continued
@@ -242,14 +257,18 @@ class _Finder:
                 self.walk(cursor)
 
     def add_named(self, start: int, end: int, function: Cursor) -> None:
-        """Add a site that names `function` without calling it, in no block that is known."""
+        """Add a site that names `function` without calling it."""
         arguments, name = libclang.template_arguments(function), self._template_name(function)
-        self.sites[start] = Site(start, end, name, arguments, function.mangled_name, False, None, False)
+        # Of the blocks around it the innermost starts last.
+        around = [block for block in self.blocks if block.start <= start and end <= block.end]
+        block = max(around, key=lambda block: block.start, default=None)
+        site = Site(start, end, name, arguments, function.mangled_name, False, block, False)
+        self.sites[start] = replace(site, stays=name not in self.kernels)
 
     def walk(self, function: Cursor) -> None:
         """Collect the sites in `function`. A stack, since an ``else if`` chain nests a thousand deep."""
         result = function.result_type.get_canonical().spelling if function.kind in _FUNCTIONS else ""
-        self._pending = [(function, _Context(None, False, result))]
+        self._pending = [(function, _Context(None, False, result, in_template=function.kind in _TEMPLATES))]
         while self._pending:
             self._visit(*self._pending.pop())
 
@@ -262,6 +281,7 @@ class _Finder:
             self.others.add(cursor.location.offset)
         if kind == CursorKind.COMPOUND_STMT:
             block = Block(*libclang.offsets(cursor), context.block, context.result)
+            self.blocks.append(block)
             inside = replace(context, block=block, behind_else=False, in_block=True)
             self._push(libclang.children(cursor), inside)
         elif kind == CursorKind.IF_STMT:
@@ -282,20 +302,20 @@ class _Finder:
         parts = libclang.children(cursor)
         branches = parts[-2:] if _else_between(self.source.text, parts) else parts[-1:]
         conditions = parts[: len(parts) - len(branches)]
-        if self.everywhere or len(conditions) > 1:
+        if self.everywhere or len(conditions) > 1 or context.in_template:
             self._push(conditions, context)
         start, end = libclang.offsets(cursor)
         value = None
         if conditions and _IF_CONSTEXPR.match(self.source.text, start):
-            value = libclang.evaluate(conditions[-1])
+            value = None if context.in_template else libclang.evaluate(conditions[-1])
         elif len(conditions) == 1 and context.block is not None:
-            branch_range = libclang.offsets(branches[0])
             behind_else = context.behind_else or start in self._behind_else
-            link = Link(start, end, conditions[0], branch_range, behind_else)
-            context.block.links.append(link)
+            link = Link(start, end, conditions[0], libclang.offsets(branches[0]), behind_else)
+            if not context.in_template:
+                context.block.links.append(link)
             plain = branches[0].kind == CursorKind.COMPOUND_STMT and not _declares(conditions[0])
-            if branch_range[1] in self._continued and context.in_block and plain:
-                self._joined[branch_range[1]] = link
+            if link.branch[1] in self._continued and context.in_block and plain:
+                self._joined[link.branch[1]] = link
         self._ends[start] = end
         for number, branch in enumerate(branches):
             dead = context.discarded or (value is not None and bool(value) == bool(number))
@@ -304,12 +324,16 @@ class _Finder:
             self._pending.append((branch, inside))
 
     def _declaration(self, cursor: Cursor, context: _Context) -> None:
-        for child in libclang.children(cursor):
-            if child.kind in (CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPEDEF_DECL):
-                if context.block is not None:
-                    context.block.aliases.append(Alias(child.spelling, *libclang.offsets(cursor)))
-            else:
+        children = libclang.children(cursor)
+        for child in children:
+            if child.kind not in _ALIASES:
                 self._pending.append((child, context))
+        if context.block is None or len(children) != 1 or children[0].kind not in (*_ALIASES, CursorKind.VAR_DECL):
+            return
+        start, end = libclang.offsets(cursor)
+        # Else a macro declares it, and perhaps more than that.
+        if _ALIAS.match(self.source.text, start) and self.source.text[end - 1] == ";":
+            context.block.aliases.append(Alias(children[0].spelling, start, end))
 
     def _call(self, cursor: Cursor, context: _Context) -> None:
         parts = libclang.children(cursor)
@@ -333,7 +357,7 @@ class _Finder:
         arguments = libclang.template_arguments(function)
         if callee.kind == CursorKind.MEMBER_REF_EXPR:
             start = self._name_start(callee, start, end)
-        self.sites[start] = Site(
+        site = Site(
             start,
             end,
             name,
@@ -342,7 +366,22 @@ class _Finder:
             called,
             context.block,
             context.discarded,
+            context.in_template,
         )
+        if self._is_written_out(site):
+            named = name in self.wrappers and not (called and _OPEN_PAREN.match(self.source.text, end))
+            self.sites[start] = replace(site, stays=named)
+            return
+        self.others |= {start, libclang.written_at(callee)}
+        self.out_of_macros[start, name, function.mangled_name] = replace(site, stays=True)
+
+    def _is_written_out(self, site: Site) -> bool:
+        """Tell whether the callee stands in the text as such, and not in a macro or an argument of one."""
+        bare = site.template.rpartition("::")[2]
+        name = re.compile(rf"(?:::\s*)?(?:\w+\s*::\s*)*{re.escape(bare)}\b").match(
+            self.source.text, site.start, site.end
+        )
+        return name is not None and (name.end() == site.end or self.source.text[site.end - 1] == ">")
 
     def _template_name(self, function: Cursor) -> str:
         template = libclang.primary_template(function)
@@ -367,7 +406,7 @@ def _else_between(text: str, children: list[Cursor]) -> bool:
     if len(children) < 3:
         return False
     between = text[children[-2].extent.end.offset : children[-1].extent.start.offset]
-    return bool(re.search(r"\belse\b", _COMMENT_OR_TEXT.sub(" ", between)))
+    return bool(re.search(r"\belse\b", blanked(between)))
 
 
 def _unaccounted(
@@ -381,9 +420,13 @@ def _unaccounted(
     if not names:
         return []
     pattern = re.compile(
-        _COMMENT_OR_TEXT.pattern + r"|\b(?P<name>" + "|".join(map(re.escape, sorted(names))) + r")\b", re.DOTALL
+        COMMENT_OR_TEXT
+        + r"|#[ \t]*define(?:[^\n\\]|\\(?:\r\n|.))*|\b(?P<name>"
+        + "|".join(map(re.escape, sorted(names)))
+        + r")\b",
+        re.DOTALL,
     )
-    ranges = sorted((site.start, site.end) for site in finder.sites.values())
+    ranges = sorted((site.start, site.end) for site in (*finder.sites.values(), *finder.out_of_macros.values()))
     result = []
     position = 0
     for match in pattern.finditer(source.text):

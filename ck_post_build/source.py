@@ -20,7 +20,15 @@ BYTE_ORDER_MARK = "\xef\xbb\xbf"
 # A regular expression (with DOTALL) for what stands between tokens: white space and comments.
 BLANK = r"(?:\s+|//(?:[^\n\\]|\\(?:\r\n|.))*|/\*.*?\*/)*"
 
+# The same for comments and for literals of text, in which brackets and names mean nothing. Every branch starts with a literal
+# character, which makes the search fast.
+COMMENT_OR_TEXT = (
+    r"//(?:[^\n\\]|\\(?:\r\n|.))*|/\*.*?\*/|R\"(?P<raw>[^\s()\\]{0,16})\(.*?\)(?P=raw)\"|\"(?:[^\"\\\n]|\\(?:\r\n|.))*\""
+    r"|'(?:(?<=[0-9A-Fa-f]')(?=[0-9A-Fa-f])|(?:[^'\\\n]|\\.)+')"
+)
+
 _LINE_END = re.compile(r"\n")
+_COMMENT_OR_TEXT = re.compile(COMMENT_OR_TEXT, re.DOTALL)
 
 
 @dataclass(frozen=True, order=True)
@@ -76,6 +84,11 @@ class SourceFile:
             position = edit.end
         pieces.append(self.text[position:])
         return "".join(pieces)
+
+
+def blanked(text: str) -> str:
+    """Return `text` with a blank for each character of a comment or a literal of text."""
+    return _COMMENT_OR_TEXT.sub(lambda match: " " * len(match.group()), text)
 
 
 def as_bytes(text: str) -> str:

@@ -7,9 +7,10 @@ clang's syntax tree of the instantiated templates.
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,10 +19,13 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit
 from ck_post_build import libclang
 from ck_post_build.blob_index import BlobIndex, Instance
 from ck_post_build.demangle import template_arguments
+from ck_post_build.errors import CkPostBuildError
+from ck_post_build.macros import Macros, macros_naming
 from ck_post_build.names import direction
-from ck_post_build.resolve import Unresolved
+from ck_post_build.resolve import ResolvedSite, Unresolved
 from ck_post_build.sites import Site
-from ck_post_build.source import SourceFile
+from ck_post_build.source import SourceFile, blanked
+from ck_post_build.virtual_functions import parse_probes, probed, probes
 from ck_post_build.wrappers import Wrapper
 
 _TEMPLATES = frozenset(
@@ -74,19 +78,36 @@ class StubSite:
         return tuple(instance.blob for instance in self.instances)
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A definition that stays as it is: its name, where it starts (None: in a header), and its text."""
+
+    name: str
+    start: int | None
+    text: str
+
+
+def names_to_kernels(kernels: Collection[str], wrappers: Collection[str], macros: Macros) -> re.Pattern[str]:
+    """Return what matches the name of a kernel or wrapper template, or of a macro that names one."""
+    names = {name.rpartition("::")[2] for name in (*kernels, *wrappers)}
+    return _any_of([*names, *macros_naming(macros, names)])
+
+
 def templates_without_twin(
-    unit: TranslationUnit, api: SourceFile, kernels: Collection[str], wrappers: dict[str, Wrapper]
-) -> bool:
-    """Tell whether a definition that stays as it is names a kernel or wrapper template: sites may hide behind it."""
+    unit: TranslationUnit, api: SourceFile, kernels: Collection[str], wrappers: dict[str, Wrapper], macros: Macros
+) -> list[Kept]:
+    """Return the definitions that stay as they are and name a kernel or wrapper template: sites may hide behind them."""
     if not kernels:
-        return False
-    mention = _any_of([*kernels, *wrappers])
+        return []
+    mention = names_to_kernels(kernels, wrappers, macros)
     # A member's name, ``init``, says little: its class must be named in the file too.
-    in_file = _any_of([*kernels, *(wrapper.member_of or name for name, wrapper in wrappers.items())])
+    classes = [wrapper.member_of or name for name, wrapper in wrappers.items()]
+    in_file = names_to_kernels(kernels, classes, macros)
     kept = {(str(w.source.path), w.start) for w in wrappers.values() if w.problem is None}
     texts: dict[str, str] = {str(api.path): api.text}
+    found: list[Kept] = []
 
-    def look(cursor: Cursor) -> bool:
+    def look(cursor: Cursor) -> None:
         for child in libclang.children(cursor):
             if child.kind not in _TEMPLATES | _FUNCTIONS | _NESTS or child.location.file is None:
                 continue
@@ -101,18 +122,52 @@ def templates_without_twin(
             if (path, start) in kept or not mention.search(text, max(text.find("{"), 0)) or "{" not in text:
                 continue
             if child.kind in _NESTS:
-                if look(child):
-                    return True
+                look(child)
             elif child.kind in _TEMPLATES or path != str(api.path):
-                return True
-        return False
+                found.append(Kept(child.spelling, start if path == str(api.path) else None, text))
 
-    return look(unit.cursor)
+    look(unit.cursor)
+    return found
+
+
+def with_hidden_sites(kept: Sequence[Kept], sites: Sequence[Site], naming: re.Pattern[str]) -> list[Kept]:
+    """Return those of `kept` in which a name stands that `naming` matches and that is not one of `sites`."""
+    spans = sorted((site.start, site.end) for site in sites if not site.stays)
+    starts = [start for start, _ in spans]
+
+    def is_site(offset: int) -> bool:
+        number = bisect.bisect_right(starts, offset) - 1
+        return number >= 0 and offset < spans[number][1]
+
+    def hides(definition: Kept) -> bool:
+        if definition.start is None:
+            return True
+        names = naming.finditer(blanked(definition.text), max(definition.text.find("{"), 0))
+        return not all(is_site(definition.start + name.start()) for name in names)
+
+    return [definition for definition in kept if hides(definition)]
+
+
+def raise_on_explicit_instantiation(source: SourceFile, kept: Sequence[Kept]) -> None:
+    """Raise CkPostBuildError for an explicit instantiation of one of `kept`: libclang does not show what it calls."""
+    names = "|".join(sorted({re.escape(definition.name) for definition in kept}))
+    instantiation = rf"(?:^|[;{{}}])[ \t]*(template\s+(?![\s<])[^;{{}}()]*?\b({names})\s*[<(])"
+    found = re.search(instantiation, blanked(source.text), re.MULTILINE)
+    if found:
+        raise CkPostBuildError(
+            f"{found.group(2)} is instantiated explicitly here, and what it calls then is not known. Leave that to its callers",
+            file=source.path,
+            line=source.line_of(found.start(1)),
+        )
 
 
 def _any_of(names: Sequence[str]) -> re.Pattern[str]:
-    bare = sorted({name.rpartition("::")[2] for name in names})
-    return re.compile(r"\b(?:" + "|".join(map(re.escape, bare)) + r")\b")
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(set(names)))) + r")\b")
+
+
+def _key(entity: Cursor) -> int:
+    """Return what identifies the function, variable or class, whichever of its declarations `entity` is."""
+    return int((entity.get_definition() or entity.canonical).data[0])
 
 
 @dataclass
@@ -128,8 +183,12 @@ class _Node:
 class _References:
     """Which functions and variables refer to which, in the unit's instantiated code."""
 
-    def __init__(self, kernels: Collection[str]) -> None:
+    def __init__(self, kernels: Collection[str], calls: _Calls, virtual: dict[int, Cursor]) -> None:
+        """`virtual`: for a class, a function that names its virtual functions."""
         self.kernels = kernels
+        self.calls = calls
+        self.constructed: dict[int, Cursor] = {}
+        self._virtual = virtual
         self._nodes: dict[int, _Node] = {}
         self._pending: list[tuple[_Node, Cursor]] = []
 
@@ -138,8 +197,17 @@ class _References:
         node = self._node(entity)
         while self._pending:
             caller, cursor = self._pending.pop()
-            caller.refers += [self._node(target) for _, target in _references(cursor)]
+            if cursor.kind == CursorKind.CONSTRUCTOR:
+                self._construct(caller, cursor.semantic_parent)
+            references = _references(cursor)
+            caller.refers += [self._node(target) for place, target in references if not self.calls.has(place, target)]
         return node
+
+    def _construct(self, constructor: _Node, cls: Cursor) -> None:
+        key = _key(cls)
+        self.constructed[key] = cls
+        if key in self._virtual:
+            constructor.refers.append(self._node(self._virtual[key]))
 
     def mark(self) -> None:
         """Set `reaches` of every node from which a kernel is reached."""
@@ -157,7 +225,7 @@ class _References:
     def _node(self, entity: Cursor) -> _Node:
         definition = entity.get_definition()
         cursor = definition or entity.canonical
-        key = int(cursor.data[0])
+        key = _key(entity)
         if key not in self._nodes:
             node = self._nodes[key] = _Node()
             template = libclang.primary_template(cursor) if definition is None else None
@@ -185,14 +253,19 @@ def _own_functions(cursor: Cursor, *, main_file_only: bool = True) -> Iterator[C
     for child in libclang.children(cursor):
         if main_file_only and not libclang.is_in_main_file(child):
             continue
-        if child.kind in _ENTITIES:
+        if child.kind in _ENTITIES or child.kind == CursorKind.FIELD_DECL:
             yield child
         elif child.kind in _NESTS:
             yield from _own_functions(child, main_file_only=False)
 
 
 def find_stub_sites(
-    unit: TranslationUnit, source: SourceFile, index: BlobIndex, sites: Sequence[Site]
+    unit: TranslationUnit,
+    source: SourceFile,
+    index: BlobIndex,
+    sites: Sequence[Site],
+    parse: Callable[[str], TranslationUnit],
+    naming: re.Pattern[str],
 ) -> tuple[list[StubSite], list[Unresolved]]:
     """Return the sites of `source` that only stubs can serve, and those that no blob serves, in text order.
 
@@ -200,19 +273,27 @@ def find_stub_sites(
         unit: the parse of the file with all templates instantiated.
         source: the file's text.
         index: all blobs.
-        sites: those that become calls.
+        sites: those that are known.
+        parse: parses the file with another text at its end.
+        naming: matches the name of a template or macro behind which a kernel may be.
     """
-    graph = _References(set(index.templates))
-    own = list(_own_functions(unit.cursor))
-    places = {int((c.get_definition() or c).data[0]) for c in own}
-    called = {site.template: [s.start for s in sites if s.template == site.template] for site in sites}
-    found: list[tuple[int, _Node]] = []
-    for function in own:
-        for expression, target in _references(function):
-            if int((target.get_definition() or target).data[0]) in places or target.semantic_parent.kind in _FUNCTIONS:
-                continue
-            if not _is_call(expression, target, called):
-                found.append((source.line_of(libclang.offsets(expression)[0]), graph.node(target)))
+    calls = _Calls(source, sites)
+    graph = _References(set(index.templates), calls, {})
+    found = _found(unit, source, graph)
+    texts = {str(source.path): source.text}
+
+    def names_kernel(function: Cursor) -> bool:
+        path = function.location.file.name
+        if path not in texts:
+            texts[path] = SourceFile(Path(path)).text
+        start, end = libclang.offsets(function)
+        return naming.search(blanked(texts[path][start:end])) is not None
+
+    virtual = probes(graph.constructed.values(), names_kernel)
+    if virtual:
+        unit = parse_probes(virtual, source, parse)
+        graph = _References(set(index.templates), calls, {_key(cls): function for function, cls in probed(unit)})
+        found = _found(unit, source, graph)
     graph.mark()
     kernels: dict[int, dict[str, str]] = defaultdict(dict)
     for line, node in found:
@@ -221,12 +302,62 @@ def find_stub_sites(
     return _resolve(kernels, index)
 
 
-def _is_call(expression: Cursor, target: Cursor, called: dict[str, list[int]]) -> bool:
-    """Tell whether the expression is a site that becomes a call."""
-    template = libclang.primary_template(target)
-    starts = called.get(libclang.qualified_name(template), []) if template is not None else []
-    start, end = libclang.offsets(expression)
-    return any(start <= place < end for place in starts)
+def _found(unit: TranslationUnit, source: SourceFile, graph: _References) -> list[tuple[int, _Node]]:
+    """Return the lines of expressions that may be sites, with what they refer to."""
+    named = {_key(function) for function, _ in probed(unit)}
+    own = [function for function in _own_functions(unit.cursor) if _key(function) not in named]
+    places = {_key(function) for function in own}
+    found: list[tuple[int, _Node]] = []
+    for function in own:
+        for expression, target in _references(function):
+            if _key(target) in places or target.semantic_parent.kind in _FUNCTIONS:
+                continue
+            if not graph.calls.has(expression, target):
+                found.append((source.line_of(libclang.offsets(expression)[0]), graph.node(target)))
+    return found
+
+
+class _Calls:
+    """The sites that are known without a look into templates, by template."""
+
+    def __init__(self, source: SourceFile, sites: Sequence[Site]) -> None:
+        self._path = str(source.path)
+        self._starts: dict[str, list[int]] = defaultdict(list)
+        for site in sites:
+            self._starts[site.template].append(site.start)
+
+    def has(self, expression: Cursor, target: Cursor) -> bool:
+        """Tell whether `expression`, which names `target`, is one of the sites."""
+        template = libclang.primary_template(target)
+        starts = self._starts.get(libclang.qualified_name(template)) if template is not None else None
+        # Not libclang's own test for the main file, which is false for what comes out of a macro.
+        if not starts or expression.location.file is None or expression.location.file.name != self._path:
+            return False
+        start, end = libclang.offsets(expression)
+        return any(start <= place < max(end, start + 1) for place in starts)
+
+
+def as_stub_sites(sites: Sequence[ResolvedSite]) -> list[StubSite]:
+    """Return resolved sites that stay as they are in the form of those that only stubs can serve."""
+    return [
+        StubSite(site.line, site.direction, site.symbols, tuple(i for i in site.instances if i is not None))
+        for site in sites
+    ]
+
+
+def by_line(sites: Sequence[StubSite]) -> list[StubSite]:
+    """Return one site for each line of `sites`, in text order."""
+    lines: dict[int, list[StubSite]] = defaultdict(list)
+    for site in sites:
+        lines[site.line].append(site)
+    return [_joined(lines[line]) for line in sorted(lines)]
+
+
+def _joined(sites: Sequence[StubSite]) -> StubSite:
+    symbols = sorted({symbol for site in sites for symbol in site.symbols})
+    instances = {id(instance): instance for site in sites for instance in site.instances}
+    ordered = sorted(instances.values(), key=lambda i: (i.blob, i.arguments))
+    return StubSite(sites[0].line, min(site.direction for site in sites), tuple(symbols), tuple(ordered))
 
 
 def _kernels(root: _Node) -> dict[str, str]:
@@ -252,7 +383,7 @@ def _resolve(kernels: dict[int, dict[str, str]], index: BlobIndex) -> tuple[list
         if missing:
             template = symbols[missing[0]]
             arguments = template_arguments(missing[0], template.rpartition("::")[2])
-            unresolved.append(Unresolved(line, template, arguments, False))
+            unresolved.append(Unresolved(line, template, arguments))
             continue
         instances = {id(i): i for i in (index.by_symbol[symbol] for symbol in symbols)}
         ordered = sorted(instances.values(), key=lambda i: (i.blob, i.arguments))

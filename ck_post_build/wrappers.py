@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import clang.cindex
-from clang.cindex import Cursor, CursorKind, TranslationUnit, TypeKind
+from clang.cindex import Cursor, CursorKind, TokenKind, TranslationUnit, TypeKind
 
 from ck_post_build import libclang
 from ck_post_build.blob_index import Parameter
 from ck_post_build.names import entry_point
-from ck_post_build.source import Edit, SourceFile
+from ck_post_build.source import BLANK, Edit, SourceFile, blanked
 
 _PARAMETERS = (CursorKind.TEMPLATE_TYPE_PARAMETER, CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
 _NESTS = frozenset(
@@ -35,6 +35,11 @@ _VOID_TEST = re.compile(
     r"(?:std\s*::\s*)?"
     r"(?:is_same(?:_v)?\s*<\s*(?P<type>\w+)\s*,\s*void\s*>|is_void(?:_v)?\s*<\s*(?P<type2>\w+)\s*>)(?:\s*::\s*value)?$"
 )
+
+_ATTRIBUTES = re.compile(r"(?:\[\[.*?\]\]\s*)*", re.DOTALL)
+_OPEN_PAREN = re.compile(rf"{BLANK}\({BLANK}", re.DOTALL)
+# Default arguments whose canonical spelling is what stands there.
+_PLAIN_TYPES = frozenset({"void", "bool", "char", "int", "float", "double"})
 
 # A template argument of a call inside a wrapper: the number of one of the wrapper's parameters, or a canonical type.
 Argument = int | str
@@ -66,8 +71,10 @@ class Wrapper:
         selections: one for each slot of the twin.
         uses: which template is reached with which selection.
         optional: the numbers of parameters that may be ``void`` ("no blob").
+        defaults: what each template parameter defaults to, as far as that is understood.
         edits: what turns its source into the twin's, all within ``[start, end)``.
         problem: why there can be no twin; None when there is one.
+        file_local: whether another API file has a twin of that name too, so that both need internal linkage.
     """
 
     name: str
@@ -84,9 +91,11 @@ class Wrapper:
     selections: list[Selection] = field(default_factory=list)
     uses: list[tuple[str, int]] = field(default_factory=list)
     optional: set[int] = field(default_factory=set)
+    defaults: tuple[str | None, ...] = ()
     edits: list[Edit] = field(default_factory=list)
     problem: str | None = None
     problem_offset: int = 0
+    file_local: bool = False
 
     @property
     def qualified_entry(self) -> str:
@@ -96,7 +105,10 @@ class Wrapper:
     def twin(self) -> str:
         """Return the source of the twin, indented like the wrapper."""
         shifted = [Edit(e.start - self.start, e.end - self.start, e.text) for e in self.edits]
-        return self.indentation() + _Slice(self.source.text[self.start : self.end]).apply(shifted)
+        text = _Slice(self.source.text[self.start : self.end]).apply(shifted)
+        if self.file_local and not self.member_of:
+            text = _ATTRIBUTES.sub(r"\g<0>static ", text, count=1)
+        return self.indentation() + text
 
     def indentation(self) -> str:
         """Return the blanks in front of the wrapper."""
@@ -164,6 +176,15 @@ def _templates(unit: TranslationUnit, api: SourceFile, names: set[str]) -> Itera
     return walk(unit.cursor)
 
 
+@dataclass(frozen=True)
+class _Target:
+    """A template that is named: its qualified name, what its parameters default to, and whether no argument is dependent."""
+
+    name: str
+    defaults: tuple[str | None, ...]
+    fixed: bool = False
+
+
 class _Reader:
     """Reads one function template: which kernels it reaches, and what its twin needs changed."""
 
@@ -175,6 +196,8 @@ class _Reader:
         self.parameters = [c for c in libclang.children(cursor) if c.kind in _PARAMETERS]
         self.covered: list[tuple[int, int]] = []
         self.lambdas: list[tuple[int, set[str]]] = []
+        # calls that do not depend on the wrapper's parameters
+        self.fixed: list[tuple[int, str]] = []
         parent = cursor.semantic_parent
         is_member = parent is not None and parent.kind in (CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
         start, end = libclang.offsets(cursor)
@@ -193,8 +216,14 @@ class _Reader:
             member_of=libclang.qualified_name(parent) if is_member else "",
             scope_start=start,
             namespaces=(),
+            defaults=template_defaults(cursor),
         )
+        self.code = blanked(source.text[start:end])
         self._scope(cursor)
+
+    def _code(self, start: int, end: int) -> str:
+        """Return a piece of the file inside the wrapper, without comments and texts."""
+        return self.code[start - self.wrapper.start : end - self.wrapper.start]
 
     def _scope(self, cursor: Cursor) -> None:
         namespaces: list[str] = []
@@ -217,6 +246,8 @@ class _Reader:
         self._visit(bodies[0], [])
         if not self.wrapper.uses and self.wrapper.problem is None:
             return None
+        for offset, target in self.fixed:
+            self._fail(f"it calls one specialisation of {target} whatever its own arguments are", offset)
         self._order_selections()
         self._check_all_covered()
         if self.wrapper.problem is None:
@@ -254,7 +285,7 @@ class _Reader:
     def _name(self, cursor: Cursor, lambdas: list[tuple[int, set[str]]]) -> bool:
         """Treat `cursor` if it names a template with arguments: a kernel, a wrapper or a test for void."""
         start, end = libclang.offsets(cursor)
-        text = self.source.text[start:end]
+        text = self._code(start, end)
         if "<" not in text:
             return False
         if test := _VOID_TEST.match(text):
@@ -271,32 +302,30 @@ class _Reader:
         self._call(cursor, start, end, target, lambdas)
         return True
 
-    def _target(self, cursor: Cursor) -> str | None:
-        """Return the qualified name of the kernel or wrapper template that `cursor` names, or None."""
-        known = {**dict.fromkeys(self.kernels), **dict.fromkeys(self.wrappers)}
+    def _target(self, cursor: Cursor) -> _Target | None:
+        """Return the kernel or wrapper template that `cursor` names, or None."""
+        known = {*self.kernels, *self.wrappers}
         referenced = cursor.referenced
-        if referenced is not None and referenced.kind == CursorKind.OVERLOADED_DECL_REF:
-            for number in range(referenced_count(referenced)):
-                name = libclang.qualified_name(overloaded(referenced, number))
-                if name in known:
-                    return name
-            return None
-        if referenced is not None:
-            template = libclang.primary_template(referenced)
-            name = libclang.qualified_name(template or referenced)
-            return name if name in known else None
-        spelling = re.match(
-            r"(?:this\s*->\s*)?(?:template\s+)?(\w+)", self.source.text[slice(*libclang.offsets(cursor))]
-        )
-        member = f"{self.wrapper.member_of}::{spelling.group(1)}" if spelling else ""
-        return member if member in known else None
+        if referenced is None:
+            written = re.match(r"(?:this\s*->\s*)?(?:template\s+)?(\w+)", self._code(*libclang.offsets(cursor)))
+            member = f"{self.wrapper.member_of}::{written.group(1)}" if written else ""
+            return _Target(member, self.wrappers[member].defaults) if member in self.wrappers else None
+        if referenced.kind == CursorKind.OVERLOADED_DECL_REF:
+            meant = [overloaded(referenced, number) for number in range(referenced_count(referenced))]
+            template = next((c for c in meant if libclang.qualified_name(c) in known), None)
+            return _Target(libclang.qualified_name(template), template_defaults(template)) if template else None
+        template = libclang.primary_template(referenced)
+        name = libclang.qualified_name(template or referenced)
+        return _Target(name, (), fixed=True) if name in known else None
 
-    def _call(self, cursor: Cursor, start: int, end: int, target: str, lambdas: list[tuple[int, set[str]]]) -> None:
-        arguments = self._arguments(cursor, start, end)
+    def _call(self, cursor: Cursor, start: int, end: int, called: _Target, lambdas: list[tuple[int, set[str]]]) -> None:
+        target = called.name
+        arguments = None if called.fixed else self._arguments(cursor, start, end, called.defaults)
+        if called.fixed or (arguments and not any(isinstance(argument, int) for argument in arguments)):
+            self.fixed.append((start, target))
+            return
         if arguments is None:
             self._fail(f"a template argument of {target} is neither a parameter of the wrapper nor a plain type", start)
-            return
-        if not any(isinstance(argument, int) for argument in arguments):
             return
         self.covered.append((start, end))
         inner = self.wrappers.get(target)
@@ -305,13 +334,15 @@ class _Reader:
         else:
             slots = []
             self.wrapper.calls.add(target)
+            if any(isinstance(a, int) and a >= len(arguments) for s in inner.selections for a in s.arguments):
+                self._fail(f"it leaves a template argument of {target} out", start)
+                return
             for number, selection in enumerate(inner.selections):
                 passed = tuple(arguments[a] if isinstance(a, int) else a for a in selection.arguments)
                 slots.append(self._slot(passed, None))
                 self.wrapper.uses += [(t, slots[-1]) for t, s in inner.uses if s == number]
-            for number in inner.optional:
-                if isinstance(arguments[number], int):
-                    self.wrapper.optional.add(arguments[number])  # type: ignore[arg-type]
+            passed_on = [arguments[number] for number in inner.optional if number < len(arguments)]
+            self.wrapper.optional.update(argument for argument in passed_on if isinstance(argument, int))
             if inner.problem is not None:
                 self._fail(f"it calls {target}, for which there is no twin: {inner.problem}", start)
         names = [self.wrapper.selections[slot].name for slot in slots]
@@ -320,10 +351,9 @@ class _Reader:
         self._replace_call(start, end, target, names)
 
     def _replace_call(self, start: int, end: int, target: str, slots: list[str]) -> None:
-        open_paren = re.compile(r"\s*\(\s*").match(self.source.text, end)
+        open_paren = _OPEN_PAREN.match(self.source.text, end)
         name_start = start
-        text = self.source.text[start:end]
-        if match := re.match(r"this\s*->\s*(?:template\s+)?", text):
+        if match := re.match(r"this\s*->\s*(?:template\s+)?", self._code(start, end)):
             name_start += match.end()
         inner = self.wrappers.get(target)
         entry = inner.qualified_entry if inner else entry_point(target.rpartition("::")[2])
@@ -352,8 +382,11 @@ class _Reader:
             self.wrapper.uses.append((target, number))
         return number
 
-    def _arguments(self, cursor: Cursor, start: int, end: int) -> tuple[Argument, ...] | None:
-        text = self.source.text[start:end]
+    def _arguments(
+        self, cursor: Cursor, start: int, end: int, defaults: tuple[str | None, ...]
+    ) -> tuple[Argument, ...] | None:
+        """Return what stands between the angle brackets, and the defaults of what does not; None if not understood."""
+        text = self._code(start, end)
         inside = text[text.index("<") + 1 : text.rindex(">")]
         references = [c for c in libclang.children(cursor) if c.kind == CursorKind.TYPE_REF]
         result: list[Argument] = []
@@ -369,7 +402,8 @@ class _Reader:
                     return None
                 result.append(declared.type.get_canonical().spelling)
             position += len(piece) + 1
-        return tuple(result)
+        left_out = defaults[len(result) :]
+        return None if None in left_out else (*result, *(default for default in left_out if default is not None))
 
     def _parameter(self, name: str) -> int | None:
         return next((n for n, parameter in enumerate(self.parameters) if parameter.spelling == name), None)
@@ -461,6 +495,28 @@ class _Reader:
                 continue
             listed = ", ".join(sorted(names))
             self.wrapper.edits.append(Edit(start + 1, close, f"{captures}, {listed}" if captures else listed))
+
+
+def template_defaults(template: Cursor) -> tuple[str | None, ...]:
+    """Return for each parameter of `template` the canonical type that it defaults to; None: none, or not a plain one."""
+    parameters = [
+        [c for c in libclang.children(declaration) if c.kind in _PARAMETERS]
+        for declaration in (template.canonical, template)
+    ]
+    return tuple(_default(first) or _default(last) for first, last in zip(*parameters, strict=True))
+
+
+def _default(parameter: Cursor) -> str | None:
+    words: list[str] = [token.spelling for token in parameter.get_tokens() if token.kind != TokenKind.COMMENT]
+    if "=" not in words or parameter.kind != CursorKind.TEMPLATE_TYPE_PARAMETER:
+        return None
+    default = words[words.index("=") + 1 :]
+    if len(default) == 1 and default[0] in _PLAIN_TYPES:
+        return default[0]
+    references = [child.referenced for child in libclang.children(parameter) if child.kind == CursorKind.TYPE_REF]
+    if len(references) != 1 or references[0].kind in _PARAMETERS or default[-1] != references[0].spelling:
+        return None
+    return str(references[0].type.get_canonical().spelling)
 
 
 def referenced_count(cursor: Cursor) -> int:

@@ -46,7 +46,7 @@ def test_directory_for_an_api_file(case: Case) -> None:
 
 
 def test_api_file_given_twice(case: Case) -> None:
-    case.refused(place(case.api), "two API files are called fmha_fwd_api.cpp", words=[*case.words(), "--api", case.api])
+    case.refused(place(case.api), "two API files are called fmha_fwd_api;", words=[*case.words(), "--api", case.api])
 
 
 def test_two_api_files_with_one_name(case: Case, tmp_path: Path) -> None:
@@ -69,10 +69,28 @@ def test_api_file_with_an_error(case: Case) -> None:
     case.refused(place(case.api, line), "libclang: ", "fmha_fwd_trait_")
 
 
-def test_site_in_a_macro(case: Case) -> None:
-    case.edit(case.api, "float fmha_fwd(", "#define CALL(ARCH) fmha_fwd_<trait_, ck_tile::ARCH>(s, a)\nfloat fmha_fwd(")
-    line = case.edit(case.api, "fmha_fwd_<trait_, ck_tile::gfx9_t>(s, a)", "CALL(gfx9_t)")
-    case.refused(place(case.api, line), "macro", "Write it")
+def test_macro_that_is_not_understood(case: Case) -> None:
+    case.edit(
+        case.api, "float fmha_fwd(", "#define CALL(ARGS) fmha_fwd_<trait_, ck_tile::gfx9_t>(s, ARGS)\nfloat fmha_fwd("
+    )
+    line = case.edit(case.api, "fmha_fwd_<trait_, ck_tile::gfx9_t>(s, a)", "[&](auto b) { return CALL(b); }(a)")
+    case.refused(place(case.api, line), "CALL is used in a way that is not understood here", "Write it as a plain call")
+
+
+def test_explicit_instantiation_of_a_template_that_stays(case: Case) -> None:
+    template = "template <typename T> float f(T, fmha_fwd_args a) { return fmha_fwd_<T>({}, a); }"
+    instantiation = "template float f<int>(int, fmha_fwd_args);"
+    case.edit(case.api, "float fmha_fwd(", f"{template}\n{instantiation}\nfloat fmha_fwd(")
+    line = case.api.read_text().split(instantiation)[0].count("\n") + 1
+    case.refused(place(case.api, line), "f is instantiated explicitly here", "Leave that to its callers")
+
+
+def test_virtual_functions_that_cannot_be_named(case: Case) -> None:
+    cls = "struct caller { virtual float f(int) { return 1; } virtual float f() { return fmha_fwd_<T>({}, {}); } };"
+    line = case.edit(
+        case.api, "float fmha_fwd(", f"template <typename T>\n{cls}\ncaller<int> *c = new caller<int>;\nfloat fmha_fwd("
+    )
+    case.refused(place(case.api, line + 1), "virtual functions of caller call kernels", "a name of its own")
 
 
 def test_blob_that_is_missing(case: Case) -> None:

@@ -92,7 +92,17 @@ FIXTURES = (
         flags=("-I.",),
         ninja=True,
     ),
-    Fixture("fwd_macros", "macros beside sites, code that the preprocessor leaves out"),
+    Fixture(
+        "fwd_macros",
+        "macros around sites, sites out of macros and in their arguments, code that the preprocessor leaves out",
+        flags=("-I.",),
+    ),
+    Fixture(
+        "fwd_templates",
+        "sites in templates that do not depend on their arguments, virtual functions",
+        flags=("-I.",),
+    ),
+    Fixture("inline_too", "a specialisation that a blob defines and a header too, inline", flags=("-I.",)),
     Fixture("fwd_footer", "fmha_fwd as a footer over fmha_fwd_v2 and fmha_fwd_v3 in namespaces, other parameter names"),
     Fixture(
         "fwd_long_chain",
@@ -131,6 +141,17 @@ FIXTURES = (
     ),
     Fixture(
         "wrapper_of_wrapper", "wrappers that call wrappers, default template arguments, a void wrapper", **_SPLITKV
+    ),
+    Fixture(
+        "wrapper_defaults",
+        "wrappers that leave out arguments with a default, comments between a kernel's name and its brackets",
+        **_SPLITKV,
+    ),
+    Fixture(
+        "two_files_one_wrapper",
+        "two API files with a wrapper of one name, and a kernel that both call",
+        apis=("fmha_fwd_splitkv_api.cpp", "fmha_fwd_splitkv_more_api.cpp"),
+        defines=("CALL=fmha_fwd_splitkv", "OTHER_CALL=fmha_batch_prefill"),
     ),
     Fixture(
         "splitkv_stubs",

@@ -22,6 +22,8 @@ REPOSITORY = HERE.parent.parent
 ROCM = HERE / "rocm"
 RUNTIME = REPOSITORY / "ck_jit_runtime"
 EXPECTED = "expected"
+# The lines of ck_jit_stubs.S that a fixture's kernels make.
+_OWN_STUB = re.compile(rb"    (?:ck_jit_stub |\.hidden ck_jit_stub_failed_)")
 # A name that a careless program trips over, for the directory that fixtures are copied to.
 ODD_NAME = "dir with 'quotes\" & ünï $HOME"
 
@@ -102,15 +104,27 @@ def actual(fixture: Fixture, scratch: Path) -> dict[str, bytes]:
         header = f"{copy.stem}_hpp_ck_jit.h"
         result[header] = (output / header).read_bytes()
     result["ck_jit_manifest_embedded.h"] = (output / "ck_jit_manifest_embedded.h").read_bytes()
-    result["ck_jit_dispatch.h"] = (output / "ck_jit_dispatch.h").read_bytes()
     result["ck_jit_manifest"] = (output / "ck_jit_manifest").read_bytes().replace(b"\0", b"\0\n")
-    for stubs in sorted(output.glob("*.S")):
-        result[stubs.name] = stubs.read_bytes()
+    result |= _much_alike(fixture, output)
     if fixture.ninja:
         built = output.with_name("build")
         done = run("build", *arguments(fixture, source), "-o", built, "--lib", "libgolden.so", CK_TEST_HIPCC="pretend")
         assert done.returncode == 0, done.stderr
         result["build.ninja"] = _without_runtime(_neutral((built / "build.ninja").read_text(), source, built)).encode()
+    return result
+
+
+def _much_alike(fixture: Fixture, output: Path) -> dict[str, bytes]:
+    """Return generated files that differ in little: whole for one fixture each, of the others what differs in substance."""
+    result = {}
+    if fixture.name == "fwd":
+        result["ck_jit_dispatch.h"] = (output / "ck_jit_dispatch.h").read_bytes()
+    stubs = output / "ck_jit_stubs.S"
+    if fixture.name == "fwd_stubs":
+        result[stubs.name] = stubs.read_bytes()
+    elif stubs.exists():
+        lines = stubs.read_bytes().splitlines(keepends=True)
+        result[f"{stubs.name}.lines"] = b"".join(line for line in lines if _OWN_STUB.match(line))
     return result
 
 

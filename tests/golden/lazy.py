@@ -16,8 +16,7 @@ CLANG = os.environ.get("CK_TEST_CLANG", "clang++-19")
 LIBRARY = "libgolden.so"
 _COMMON = ("-std=c++17", "-O0", "-fPIC", "-Qunused-arguments")
 
-# A constant that only a removed alias used stays behind.
-_WARNINGS = ("-Wall", "-Werror", "-Wno-unused-variable", "-Wno-unused-local-typedef")
+_WARNINGS = ("-Wall", "-Werror")
 
 
 def compile_cpp(words: Sequence[str | Path], **extra: str) -> None:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-# Marks in generated text, taken out again by `unmarked`: around the callee of a site, and around an alias declaration.
-SITE, SITE_END, ALIAS, ALIAS_END = "\x01", "\x02", "\x03", "\x04"
+# Marks in generated text, taken out again by `unmarked`: around the callee of a site, around an alias declaration, in front of a
+# site that stays as it is and needs stubs, and in front of what hides one.
+SITE, SITE_END, ALIAS, ALIAS_END, STAYS, HIDES = "\x01", "\x02", "\x03", "\x04", "\x05", "\x06"
 
 HEADER = """#pragma once
 #include <cstdio>
@@ -52,7 +53,8 @@ inline float say(const char *blob, const char *kernel, const ck_tile::stream_con
     return static_cast<float>(argument) / 2;
 }
 
-template <int HDim, typename Type, bool IsGroup, Bias B> struct fmha_fwd_traits_ { static constexpr int hdim = HDim; };
+template <int HDim, typename Type, bool IsGroup, Bias B = Bias::none>
+struct fmha_fwd_traits_ { static constexpr int hdim = HDim; };
 template <int HDim, typename Type, bool IsGroup, Bias B> struct fmha_bwd_dot_do_o_traits_ {};
 template <int HDim, typename Type, bool IsGroup, Bias B> struct fmha_bwd_dq_dk_dv_traits_ {};
 template <int HDim, typename Type, bool IsGroup, Bias B> struct fmha_bwd_convert_dq_traits_ {};
@@ -62,25 +64,48 @@ template <typename Traits, typename Arch = void> void fmha_bwd_dot_do_o_oneshot_
 template <typename Traits, typename Arch = void> void fmha_bwd_dq_dk_dv_oneshot_(const ck_tile::stream_config &, call_args);
 template <typename Traits, typename Arch = void> const char *fmha_bwd_dq_dk_dv_get_name_();
 template <typename Traits, typename Arch = void> void fmha_bwd_convert_dq_oneshot_(const ck_tile::stream_config &, call_args);
+
+#define LAUNCH_FWD(...) fmha_fwd_<__VA_ARGS__>(s, a)
+#define LAUNCH_BWD(...) fmha_bwd_<__VA_ARGS__>(s, a)
+
+template <typename T, typename Arch = void> float stays_fwd(const ck_tile::stream_config &s, call_args a) {
+    a.seqlen += T::hdim;
+    return fmha_fwd_<T, Arch>(s, a);
+}
+struct any_runner {
+    virtual ~any_runner() = default;
+    virtual float run(const ck_tile::stream_config &s, call_args a) const = 0;
+};
+template <typename T, typename Arch = void> struct runner : any_runner {
+    float run(const ck_tile::stream_config &s, call_args a) const override { return fmha_fwd_<T, Arch>(s, a); }
+};
 """
 
-_WRAPPER = """template <typename T0, typename T1, typename T2@PARAMETER@>
+# @S@: a blank or a comment. @ARCH@: an argument that hands the architecture on, where there is one.
+_WRAPPER = """template <typename T0, typename T1, typename T2@DEFAULT@@PARAMETER@>
 float fmha_bwd_(const ck_tile::stream_config &s, call_args a)
 {
     if(s.log_level_ > 0)
-        std::printf(", %s\\n", fmha_bwd_dq_dk_dv_get_name_<T1@ARCH@>());
-    if constexpr(!std::is_same_v<T2, void>) {
+        std::printf(", %s\\n", fmha_bwd_dq_dk_dv_get_name_@S@<@S@T1@ARCH@@S@>@S@());
+    if constexpr(!std::is_same_v<T2@S@, void>) {
         return ck_tile::launch_kernel(
             s,
-            [=](const ck_tile::stream_config &s_) { fmha_bwd_dot_do_o_oneshot_<T0@ARCH@>(s_, a); },
-            [=](const ck_tile::stream_config &s_) { fmha_bwd_dq_dk_dv_oneshot_<T1@ARCH@>(s_, a); },
-            [=](const ck_tile::stream_config &s_) { fmha_bwd_convert_dq_oneshot_<T2@ARCH@>(s_, a); });
+            [=](const ck_tile::stream_config &s_) { fmha_bwd_dot_do_o_oneshot_<T0@ARCH@>@S@(@S@s_, a); },
+            [=](const ck_tile::stream_config &s_) { fmha_bwd_dq_dk_dv_oneshot_<T1@S@@ARCH@>(s_, a); },
+            [=](const ck_tile::stream_config &s_) { fmha_bwd_convert_dq_oneshot_@S@<T2@ARCH@>(s_, a); });
     } else {
         return ck_tile::launch_kernel(
             s,
             [=](const ck_tile::stream_config &s_) { fmha_bwd_dot_do_o_oneshot_<T0@ARCH@>(s_, a); },
-            [=](const ck_tile::stream_config &s_) { fmha_bwd_dq_dk_dv_oneshot_<T1@ARCH@>(s_, a); });
+            [s, @S@a](const ck_tile::stream_config &s_) { (void)s; fmha_bwd_dq_dk_dv_oneshot_<T1@ARCH@>@S@(s_, a); });
     }
+}
+
+template <typename T0, typename T1, typename T2@DEFAULT@@PARAMETER@>
+float stays_bwd(const ck_tile::stream_config &s, call_args a)
+{
+    a.seqlen += static_cast<int>(sizeof(T0));
+    return fmha_bwd_<T0, T1, T2@HAND_ON@>(s, a);
 }
 """
 
@@ -114,7 +139,7 @@ class Library:
         apis: marked text of API files by file name.
         blobs: blob text by file name.
         dispatchers: the names of the functions that the API files define.
-        sites: number of sites that need a blob, those in discarded branches left out.
+        sites: number of sites that need a blob and become calls, those in discarded branches left out.
     """
 
     header: str = HEADER
@@ -124,20 +149,32 @@ class Library:
     sites: int = 0
 
 
-def unmarked(text: str) -> tuple[str, list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the text without marks, and the ranges of callees and of aliases in it."""
+@dataclass
+class Marks:
+    """What marks say about a text: ranges of callees and of aliases, and the lines of what stays."""
+
+    sites: list[tuple[int, int]] = field(default_factory=list)
+    aliases: list[tuple[int, int]] = field(default_factory=list)
+    stays: set[int] = field(default_factory=set)
+
+
+def unmarked(text: str) -> tuple[str, Marks]:
+    """Return the text without marks, and what they say."""
     clean: list[str] = []
     open_at: dict[str, int] = {}
-    ranges: dict[str, list[tuple[int, int]]] = {SITE: [], ALIAS: []}
+    marks = Marks()
     for character in text:
         if character in (SITE, ALIAS):
             open_at[character] = len(clean)
-        elif character in (SITE_END, ALIAS_END):
-            start = SITE if character == SITE_END else ALIAS
-            ranges[start].append((open_at[start], len(clean)))
+        elif character == SITE_END:
+            marks.sites.append((open_at[SITE], len(clean)))
+        elif character == ALIAS_END:
+            marks.aliases.append((open_at[ALIAS], len(clean)))
+        elif character in (STAYS, HIDES):
+            marks.stays.add(clean.count("\n") + 1)
         else:
             clean.append(character)
-    return "".join(clean), ranges[SITE], ranges[ALIAS]
+    return "".join(clean), marks
 
 
 def _either(draw: DrawFn, *choices: str) -> str:
@@ -178,12 +215,9 @@ def _space(draw: DrawFn) -> str:
 
 def _traits(draw: DrawFn, point: Point) -> str:
     template = "fmha_fwd_traits_" if point.kind == "fwd" else f"fmha_bwd_{point.kind}_traits_"
-    arguments = (
-        _hdim(draw, point.hdim),
-        _dtype(draw, point.dtype),
-        _bool(draw, point.group),
-        _bias(draw, point.bias),
-    )
+    arguments = [_hdim(draw, point.hdim), _dtype(draw, point.dtype), _bool(draw, point.group)]
+    if point.kind != "fwd" or point.bias or draw(st.booleans()):
+        arguments.append(_bias(draw, point.bias))
     return f"{_either(draw, '', '::')}{template}<{', '.join(arguments)}>"
 
 
@@ -208,8 +242,9 @@ def _noise(draw: DrawFn, number: int) -> str:
 class _Writer:
     """Draws the statements of dispatchers, and notes which points they need."""
 
-    def __init__(self, draw: DrawFn, kind: str, tagged: bool) -> None:
-        self.draw, self.kind, self.tagged = draw, kind, tagged
+    def __init__(self, draw: DrawFn, kind: str, tagged: bool, defaults: bool) -> None:
+        """`defaults`: whether the wrapper's last parameters have default arguments."""
+        self.draw, self.kind, self.tagged, self.defaults = draw, kind, tagged, defaults
         self.points: dict[str, Point] = {}
         self.sites = 0
 
@@ -227,19 +262,24 @@ class _Writer:
 
     def operands(self) -> tuple[list[Point | None], int]:
         arch = self.draw(st.integers(0, 1)) if self.tagged else 0
-        self.sites += 1
         if self.kind == "fwd":
             return [self.point("fwd", arch)], arch
         points: list[Point | None] = [self.point(stage, arch) for stage in STAGES[:2]]
         points.append(self.point(STAGES[2], arch) if self.draw(st.booleans()) else None)
         return points, arch
 
-    def callee(self, names: Sequence[str], arch: int) -> str:
-        template = "fmha_fwd_" if self.kind == "fwd" else "fmha_bwd_"
+    def arguments(self, names: Sequence[str], arch: int, points: Sequence[Point | None] = ()) -> str:
+        """Return the template arguments of a call; perhaps without what has a default."""
         words = [*names, ARCHES[arch]] if self.tagged else list(names)
-        inside = f",{_space(self.draw)}".join(words)
-        scope = _either(self.draw, "", "::")
-        return f"{SITE}{scope}{template}{_space(self.draw)}<{_space(self.draw)}{inside}>{SITE_END}{_space(self.draw)}"
+        if self.kind == "bwd" and self.defaults and not arch and self.draw(st.booleans()):
+            words = words[: len(names)]
+            if points and points[-1] is None and self.draw(st.booleans()):
+                words.pop()
+        return f",{_space(self.draw)}".join(words)
+
+    def callee(self, arguments: str) -> str:
+        template = f"{_either(self.draw, '', '::')}fmha_{self.kind}_"
+        return f"{SITE}{template}{_space(self.draw)}<{_space(self.draw)}{arguments}>{SITE_END}{_space(self.draw)}"
 
     def written(self, point: Point | None) -> str:
         if point is not None:
@@ -248,6 +288,28 @@ class _Writer:
 
     def aliased(self, depth: int) -> tuple[str, str]:
         """Return alias declarations and the callee that uses them."""
+        aliases, arguments = self.declared(depth)
+        self.sites += 1
+        return aliases, self.callee(arguments)
+
+    def staying(self, depth: int) -> str:
+        """Return statements that end in a return, whose expression only stubs can serve."""
+        aliases, arguments = self.declared(depth)
+        pad = "    " * depth
+        form = self.draw(st.integers(0, 3))
+        if form == 0:
+            return f"{aliases}{pad}return {STAYS}LAUNCH_{self.kind.upper()}({arguments});\n"
+        callee = self.callee(arguments).replace(SITE, "").replace(SITE_END, "")
+        if form == 1:
+            return f"{aliases}{pad}return {STAYS}TAKE({callee}(s, a));\n"
+        if form == 2:
+            return f"{aliases}{pad}return {HIDES}stays_{self.kind}<{arguments}>(s, a);\n"
+        if self.kind == "fwd":
+            return f"{aliases}{pad}const runner<{arguments}> {HIDES}r{{}};\n{pad}const any_runner &any = r;\n{pad}return any.run(s, a);\n"  # noqa: E501
+        return f"{aliases}{pad}float (*const f)(const ck_tile::stream_config &, call_args) = &{STAYS}{callee};\n{pad}return f(s, a);\n"  # noqa: E501
+
+    def declared(self, depth: int) -> tuple[str, str]:
+        """Return alias declarations and the template arguments that use them."""
         points, arch = self.operands()
         lines, names = [], []
         for number, point in enumerate(points):
@@ -263,7 +325,8 @@ class _Writer:
                 lines.append(f"{ALIAS}using {name} = base_{number};{ALIAS_END}")
                 names.append(name)
             elif form == 3:
-                lines.append(f"[[maybe_unused]] static constexpr bool pick_{number} = (8 > 0);")
+                constant = f"static constexpr bool pick_{number} = (8 > 0);"
+                lines.append(_either(self.draw, f"[[maybe_unused]] {constant}", f"{ALIAS}{constant}{ALIAS_END}"))
                 lines.append(
                     f"{ALIAS}using {name} = std::conditional_t<pick_{number}, {self.written(point)}, void>;{ALIAS_END}"
                 )
@@ -272,12 +335,14 @@ class _Writer:
                 lines.append(f"{ALIAS}using {name} = {self.written(point)};{ALIAS_END}")
                 names.append(name)
         pad = "    " * depth
-        return "".join(f"{pad}{line}\n" for line in lines), self.callee(names, arch)
+        return "".join(f"{pad}{line}\n" for line in lines), self.arguments(names, arch, points)
 
     def leaf(self, depth: int) -> str:
         """Return statements that end in a return and hold one site or two."""
         pad = "    " * depth
-        form = self.draw(st.integers(0, 10))
+        form = self.draw(st.integers(0, 12))
+        if form > 10:
+            return self.staying(depth)
         aliases, callee = self.aliased(depth)
         call = f"{callee}(s,{_space(self.draw)}a)"
         if form == 0:
@@ -296,7 +361,7 @@ class _Writer:
         if form == 6 and self.kind == "fwd":
             return f"{aliases}{pad}float (*const f)(const ck_tile::stream_config &, call_args) = &{callee};\n{pad}return f(s, a);\n"  # noqa: E501
         if form == 7:
-            missing = self.callee(self.missing(), 0)
+            missing = self.callee(self.arguments(self.missing(), 0))
             return (
                 f"{aliases}{pad}if constexpr((2 > 1)) {{ return {call}; }}\n{pad}else {{ return {missing}(s, a); }}\n"
             )
@@ -396,22 +461,20 @@ def libraries(draw: DrawFn) -> Library:
     """Draw a library: one or two API files, each with one or two dispatchers, and their blobs."""
     library = Library()
     tagged = draw(st.booleans())
-    if not tagged:  # as in 2024; the forward direction may have a tag with a default then
+    if not tagged and draw(st.booleans()):  # as in 2024; else there is a tag with a default, which nobody gives
         library.header = re.sub(r", typename Arch = void(?=> .*fmha_bwd_)", "", HEADER)
     points: dict[str, Point] = {}
     kinds = draw(st.sampled_from([("fwd",), ("bwd",), ("fwd", "bwd")]))
     for kind in kinds:
-        writer = _Writer(draw, kind, tagged)
+        defaults = draw(st.booleans())
+        writer = _Writer(draw, kind, tagged, defaults)
         functions = ""
         for number in range(draw(st.integers(1, 2))):
             name = f"call_{kind}_{number}"
             library.dispatchers.append(name)
-            functions += (
-                f"{_noise(draw, 900 + number)}float {name}(call_traits t, call_args a, const ck_tile::stream_config& s)\n"
-                f"{{\n{writer.tree(1, 4)}    return -1;\n}}\n"
-            )
+            functions += _noise(draw, 900 + number) + _dispatcher(name, writer.tree(1, 4), draw(st.integers(0, 3)) == 0)
         head = f'{_noise(draw, 990)}#include "fmha.hpp"\n{_noise(draw, 991)}'
-        wrapper = "" if kind == "fwd" else _wrapper(tagged)
+        wrapper = "" if kind == "fwd" else _wrapper(draw, tagged, defaults)
         file = f"fmha_{kind}_api{draw(st.sampled_from(_ODD))}.cpp"
         library.apis[file] = _encoded(draw, head + wrapper + functions)
         library.sites += writer.sites
@@ -420,9 +483,27 @@ def libraries(draw: DrawFn) -> Library:
     return library
 
 
-def _wrapper(tagged: bool) -> str:
-    parameter, arch = (", typename Arch", ", Arch") if tagged else ("", "")
-    return _WRAPPER.replace("@PARAMETER@", parameter).replace("@ARCH@", arch)
+def _dispatcher(name: str, tree: str, as_template: bool) -> str:
+    """Return a dispatcher; as a template, and a function that calls it, perhaps."""
+    body = f"{{\n{tree}    return -1;\n}}\n"
+    if not as_template:
+        return f"float {name}(call_traits t, call_args a, const ck_tile::stream_config& s)\n{body}"
+    # What is hidden from a template is listed where that is instantiated.
+    mark = HIDES if HIDES in body else ""
+    return (
+        f"template <typename Traits>\nfloat {name}_of(Traits t, call_args a, const ck_tile::stream_config& s)\n"
+        f"{body.replace(HIDES, '')}"
+        f"float {name}(call_traits t, call_args a, const ck_tile::stream_config& s)\n"
+        f"{{\n    return {mark}{name}_of(t, a, s);\n}}\n"
+    )
+
+
+def _wrapper(draw: DrawFn, tagged: bool, defaults: bool) -> str:
+    arch = f"{_space(draw)}, {_space(draw)}Arch" if tagged else ""
+    default = " = ck_tile::gfx9_t" if defaults else ""
+    text = _WRAPPER.replace("@DEFAULT@", " = void" if defaults else "").replace("@HAND_ON@", ", Arch" if tagged else "")
+    text = text.replace("@PARAMETER@", f", typename Arch{default}" if tagged else "").replace("@ARCH@", arch)
+    return re.sub("@S@", lambda _: _space(draw), text)
 
 
 def _blobs(draw: DrawFn, library: Library, points: list[Point], tagged: bool) -> None:

@@ -87,7 +87,13 @@ def run_both(library: Library, source: Path, output: Path, *, outlined: bool) ->
     _compile([f"-I{source / 'include'}", "-fPIC", "-shared", *blobs, "-o", shared])
     linked = [shared, f"-Wl,-rpath,{source}"]
     _compile([*driver, *(source / name for name in library.apis), *linked, "-o", source / "original"])
-    sources = [output / (outlined_name(name) if outlined else name) for name in library.apis]
+    # The cut copies include the entry points by blob name, and what stubs jump to on failure.
+    names = library.apis if not outlined else [outlined_name(name) for name in library.apis]
+    sources = [
+        *(output / name for name in names),
+        *output.glob("*.S"),
+        *(() if outlined else output.glob("*_ck_jit.cpp")),
+    ]
     includes = [f"-I{output}", f"-I{REPOSITORY / 'ck_jit_runtime'}", "-isystem", ROCM / "include"]
     _compile([*driver, *includes, *sources, HERE / "seam.cpp", "-Wl,--no-as-needed", *linked, "-o", source / "lazy"])
     return _output(source / "original"), _output(source / "lazy")
