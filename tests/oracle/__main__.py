@@ -40,13 +40,14 @@ def main(
     for arch, counts in result.counts.items():
         click.echo(f"{arch}: {counts}")
     if list_unreached:
-        for line, reason in result.unreached:
-            click.echo(f"{api.name}:{line}: not reached: {reason}")
+        for site in result.unreached:
+            click.echo(f"{api.name}:{site.line}: {'cannot be' if site.proved else 'not'} reached: {site.reason}")
+    proved = sum(site.proved for site in result.unreached)
     click.echo(
-        f"{api.name}: {result.sites} sites, {result.sites - len(result.unreached)} reached, {result.inputs} inputs, "
-        f"{result.different} differences, {time.monotonic() - started:.0f} s"
+        f"{api.name}: {result.sites} sites, {result.sites - len(result.unreached)} reached, {proved} that no input reaches, "
+        f"{result.inputs} inputs, {result.different} differences, {time.monotonic() - started:.0f} s"
     )
-    sys.exit(1 if result.different else 0)
+    sys.exit(1 if result.differences else 0)
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class Builder:
         objects = [self._compile(source, "direction.o", [*self._host(), f"-I{HERE}"])]
         driver = self._directory / "driver"
         run_path = f"-Wl,-rpath,{self._directory}"
-        words = ["-O1", "-Wall", "-Wextra", "-Werror", HERE / "driver.cpp", *objects, stubs, run_path]
+        words = ["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", HERE / "driver.cpp", *objects, stubs, run_path]
         self._run([*self._plain(), *words, *self._hip_library(), "-ldl", "-lpthread", "-o", driver])
         return driver
 
@@ -190,11 +190,11 @@ def _direction(function: Cursor, fields: Sequence[Field]) -> list[str]:
         lines.append(f"    case {number}: oracle::assign({member}, number, text); break;")
     lines.append("  } }")
     spelled = ", ".join(type_.get_canonical().spelling for type_ in types)
-    arguments = ", ".join(f"p{number}" for number in range(len(types)))
+    arguments = ", ".join(f"given.p{number}" for number in range(len(types)))
     result = function.result_type.get_canonical().spelling
-    lines.append(
-        f"  double call(void *f) const override {{ return reinterpret_cast<{result} (*)({spelled})>(f)({arguments}); }}"
-    )
+    # A copy: parameters may be references, and both dispatchers have to get the same values.
+    lines.append("  double call(void *f) const override { Parameters given = *this;")
+    lines.append(f"    return reinterpret_cast<{result} (*)({spelled})>(f)({arguments}); }}")
     lines += ["};", "}", "namespace oracle {", "Input *make_input() { return new Parameters; }"]
     lines += [f'const char *function_symbol() {{ return "{function.mangled_name}"; }}', "}\n"]
     return lines

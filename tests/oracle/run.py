@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,18 @@ from .conditions import Conditions, Value, read_conditions
 from .inputs import Aim, Solver, pools
 from .records import Field, fields_of_parameters
 
+# Where it is proved that no input reaches a site, some are tried all the same: the proof may be wrong.
+_TRIES, _TRIES_OF_PROVED = 256, 16
 ARCHES = ("gfx942", "gfx950", "gfx90a", "gfx1234")
+
+
+@dataclass
+class Unreached:
+    """A site that no input reached: its line, why not, and whether it is proved that no other input reaches it."""
+
+    line: int
+    reason: str
+    proved: bool
 
 
 @dataclass
@@ -24,13 +36,13 @@ class Result:
     """What a check found.
 
     Attributes:
-        unreached: line of each site that no input reached, and why not.
+        unreached: the sites that no input reached.
         counts: the driver's summary for each architecture.
         differences: the first of them, as text.
     """
 
     sites: int
-    unreached: list[tuple[int, str]] = field(default_factory=list)
+    unreached: list[Unreached] = field(default_factory=list)
     counts: dict[str, str] = field(default_factory=dict)
     differences: list[str] = field(default_factory=list)
     inputs: int = 0
@@ -91,9 +103,12 @@ class Oracle:
             if done.returncode not in (0, 1):
                 raise SystemExit(f"the driver died on {arch}: status {done.returncode}\n{done.stdout}{done.stderr}")
             _collect(done.stdout, arch, result, reached, taken)
-        for number, entry in enumerate(self._report.entries):
+        lines = [entry.line for entry in self._report.entries]
+        for number, (line, aim) in enumerate(zip(lines, self._aims, strict=True)):
             if number not in reached:
-                result.unreached.append((entry.line, _reason(number, self._aims[number], taken)))
+                result.unreached.append(Unreached(line, _reason(aim, lines, taken.get(number, {})), aim.proved))
+            elif aim.proved:
+                result.differences.append(f"line {line}: reached, though it is proved that no input reaches it")
         return result
 
 
@@ -101,23 +116,27 @@ def _plan(
     api_: Api, report: Report, conditions: Conditions, fields: Sequence[Field], seed: int
 ) -> tuple[str, list[Aim]]:
     """Return the driver's plan, and how each site of the report is aimed at."""
-    values = pools(conditions, {f.path: f for f in fields})
+    tried = pools(conditions, {f.path: f for f in fields})
+    values = tried.values
     numbers = {f.path: number for number, f in enumerate(fields)}
     lines = [str(len(fields))]
     for f in fields:
         pool = values.get(f.path, [])
         lines += [f"{f.path} {f.kind} {len(pool)}", *map(str, pool)]
-    solver = Solver(conditions.atoms, values, seed)
+    solver = Solver(conditions.atoms, tried, seed)
     source = SourceFile(api_.path)
     starts = _line_starts(source)
     aims = []
     lines.append(str(len(report.entries)))
     for entry in report.entries:
         aim = solver.aim(conditions.path(starts[entry.line - 1]))
+        aim.takers = [bisect_right(starts, offset) for offset in aim.takers]
         aims.append(aim)
-        lines.append(f"{entry.line} {int(not aim.problem)} {len(entry.symbols)} {' '.join(entry.symbols)}")
-        lines.append(str(len(aim.solved)))
-        lines += [_settings([(name, v) for v in allowed], values, numbers) for name, allowed in aim.solved.items()]
+        tries = 0 if aim.problem else _TRIES_OF_PROVED if aim.proved else _TRIES
+        lines.append(f"{entry.line} {tries} {len(entry.symbols)} {' '.join(entry.symbols)}")
+        for domains in (aim.solved, aim.clear):
+            lines.append(str(len(domains)))
+            lines += [_settings([(name, v) for v in allowed], values, numbers) for name, allowed in domains.items()]
         lines.append(_settings(aim.flips, values, numbers))
     return "\n".join(lines) + "\n", aims
 
@@ -153,10 +172,13 @@ def _collect(text: str, arch: str, result: Result, reached: set[int], taken: dic
             result.differences.append(f"{arch}: {line}")
 
 
-def _reason(number: int, aim: Aim, taken: dict[int, dict[str, int]]) -> str:
+def _reason(aim: Aim, sites: Sequence[int], taken: dict[str, int]) -> str:
     if aim.problem:
         return aim.problem
-    if number in taken:
-        places = ", ".join(f"line {line} on {arch}" for arch, line in taken[number].items())
+    if aim.takers:
+        sites_of_takers = {next((line for line in sites if line >= taker), taker) for taker in aim.takers}
+        return "earlier branches take all of its path, those of line " + ", ".join(map(str, sorted(sites_of_takers)))
+    if taken:
+        places = ", ".join(f"line {line} on {arch}" for arch, line in taken.items())
         return f"what satisfies its path is taken by {places}"
     return "no kernel was called for any input that satisfies its path"
