@@ -30,6 +30,7 @@ struct Site {
     int line = 0;
     int tries = 0;
     std::set<int> symbols;
+    std::set<int> together;                  // those of all sites in its block
     std::vector<std::vector<Setting>> path;  // what each field may be
     std::vector<std::vector<Setting>> clear; // where earlier sites do not take it
     std::vector<Setting> flips;
@@ -48,6 +49,15 @@ std::vector<Setting> read_settings(std::istream &in) {
     for (Setting &setting : settings)
         in >> setting.first >> setting.second;
     return settings;
+}
+
+std::set<int> read_symbols(std::istream &in) {
+    std::size_t count = 0;
+    std::set<int> numbers;
+    in >> count;
+    for (std::string symbol; count > 0 && in >> symbol; --count)
+        numbers.insert(oracle::number_of(symbol));
+    return numbers;
 }
 
 Plan read_plan(const char *path) {
@@ -72,13 +82,9 @@ Plan read_plan(const char *path) {
     in >> sites;
     plan.sites.resize(sites);
     for (Site &site : plan.sites) {
-        std::size_t symbols = 0;
-        in >> site.line >> site.tries >> symbols;
-        while (symbols-- > 0) {
-            std::string symbol;
-            in >> symbol;
-            site.symbols.insert(oracle::number_of(symbol));
-        }
+        in >> site.line >> site.tries;
+        site.symbols = read_symbols(in);
+        site.together = read_symbols(in);
         for (auto *domains : {&site.path, &site.clear}) {
             std::size_t count = 0;
             in >> count;
@@ -245,15 +251,18 @@ class Oracle {
     }
 
     void note(std::size_t number, const Outcome &outcome) {
-        if (outcome.calls.empty())
-            return;
-        for (int call : outcome.calls)
-            if (!plan_.sites[number].symbols.count(call)) {
+        const Site &site = plan_.sites[number];
+        bool called = false;
+        for (int call : outcome.calls) {
+            if (!site.together.count(call)) {
                 if (taker_[number] < 0)
                     taker_[number] = call;
                 return;
             }
-        reached_[number] = true;
+            called |= site.symbols.count(call) > 0;
+        }
+        if (called)
+            reached_[number] = true;
     }
 
     void show(const Outcome &wanted, const Outcome &got) {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,9 +51,15 @@ class Result:
 
 
 class Oracle:
-    """Both dispatchers of one API file, built in a directory."""
+    """Both dispatchers of one API file, built in a directory.
 
-    def __init__(self, path: Path, blob_dir: Path, flags: str, output: Path) -> None:
+    Args:
+        entry: a source file with a function to call instead of the API file's, which may be a constructor. Its
+            parameters have the names of the API file's, and it prints what is to be compared.
+    """
+
+    def __init__(self, path: Path, blob_dir: Path, flags: str, output: Path, entry: Path | None = None) -> None:
+        self._entry = entry
         self._api = api(path.absolute(), blob_dir.absolute(), flags)
         self._directory = output.absolute()
         self.lazy = self._directory / "lazy"
@@ -67,7 +74,7 @@ class Oracle:
         self._report = self._api.rewrite(self.lazy)
         unit = self._api.parse()
         conditions = read_conditions(unit, self._api.path.read_bytes())
-        (function,) = conditions.functions
+        (function,) = self._api.functions(self._entry) if self._entry else conditions.functions
         fields = fields_of_parameters(function)
         plan, self._aims = _plan(self._api, self._report, conditions, fields, seed)
         (self._directory / "plan").write_text(plan)
@@ -78,13 +85,14 @@ class Oracle:
         kernels = [symbol for symbol in undefined_symbols(original) if symbol in blobs]
         self._stubs = builder.stubs(result_kinds(unit, kernels), blobs)
         builder.driver(function, fields, self._stubs)
-        builder.link([original], self._stubs, "original.so")
+        self._more = [builder.entry(self._entry)] if self._entry else []
+        builder.link([original, *self._more], self._stubs, "original.so")
         self.build_rewritten()
 
     def build_rewritten(self) -> None:
         """Compile what is in `lazy`."""
         builder = Builder(self._api, self._directory)
-        builder.link(builder.rewritten(self.lazy), self._stubs, "rewritten.so")
+        builder.link([*builder.rewritten(self.lazy), *self._more], self._stubs, "rewritten.so")
 
     def drive(self, random_inputs: int, seed: int, arches: Sequence[str]) -> Result:
         """Call both with all inputs, in one process for each architecture.
@@ -98,7 +106,7 @@ class Oracle:
         files = [self._directory / name for name in ("driver", "original.so", "rewritten.so", "plan")]
         for arch in arches:
             command = [*map(str, files), str(random_inputs), str(seed)]
-            env = os.environ | {"HIP_STANDIN_ARCH": arch}
+            env = os.environ | {"HIP_STANDIN_ARCH": arch, "CK_TEST_DEVICE": arch}
             done = subprocess.run(command, env=env, capture_output=True, text=True)
             if done.returncode not in (0, 1):
                 raise SystemExit(f"the driver died on {arch}: status {done.returncode}\n{done.stdout}{done.stderr}")
@@ -128,12 +136,16 @@ def _plan(
     starts = _line_starts(source)
     aims = []
     lines.append(str(len(report.entries)))
-    for entry in report.entries:
-        aim = solver.aim(conditions.path(starts[entry.line - 1]))
+    paths = [conditions.path(starts[entry.line - 1]) for entry in report.entries]
+    together = defaultdict(set)  # a launcher has several sites in one block, which all run
+    for entry, path in zip(report.entries, paths, strict=True):
+        together[id(path)].update(entry.symbols)
+    for entry, path in zip(report.entries, paths, strict=True):
+        aim = solver.aim(path)
         aim.takers = [bisect_right(starts, offset) for offset in aim.takers]
         aims.append(aim)
         tries = 0 if aim.problem else _TRIES_OF_PROVED if aim.proved else _TRIES
-        lines.append(f"{entry.line} {tries} {len(entry.symbols)} {' '.join(entry.symbols)}")
+        lines.append(f"{entry.line} {tries} {_words(entry.symbols)} {_words(together[id(path)])}")
         for domains in (aim.solved, aim.clear):
             lines.append(str(len(domains)))
             lines += [_settings([(name, v) for v in allowed], values, numbers) for name, allowed in domains.items()]
@@ -148,6 +160,10 @@ def _line_starts(source: SourceFile) -> list[int]:
         starts.append(offset + len(line) - len(line.lstrip()))
         offset += len(line) + 1
     return starts
+
+
+def _words(words: Collection[str]) -> str:
+    return " ".join([str(len(words)), *sorted(words)])
 
 
 def _settings(settings: Sequence[tuple[str, Value]], values: dict[str, list[Value]], numbers: dict[str, int]) -> str:

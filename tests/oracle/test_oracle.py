@@ -13,7 +13,12 @@ import pytest
 from .run import ARCHES, Oracle
 
 pytestmark = [pytest.mark.real_ck, pytest.mark.timeout(1800)]
-_SLOT = re.compile(r"ck_jit::slots \+ (\d+)")
+# In the compiled copy: a slot in the code, one in a row of a table, the bits that the row asks for.
+_WAYS_TO_BE_WRONG = {
+    "slot": re.compile(r"ck_jit::slots \+ (\d+)"),
+    "slot of a row": re.compile(r"\{0x[0-9a-f]+, \{(\d+)"),
+    "bits of a row": re.compile(r"\{(0x[0-9a-f]+), \{\d"),
+}
 
 
 def _oracle(direction: str, receipt: int, aiter: Path, rocm: Path, tmp: Path, patch: pytest.MonkeyPatch) -> Oracle:
@@ -30,7 +35,7 @@ def _oracle(direction: str, receipt: int, aiter: Path, rocm: Path, tmp: Path, pa
     return oracle
 
 
-def test_every_site_is_the_original_one_and_a_wrong_slot_is_seen(
+def test_every_site_is_the_original_one_and_a_wrong_slot_or_row_is_seen(
     aiter_tree: Path, rocm_prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     oracle = _oracle("batch_prefill", 600, aiter_tree, rocm_prefix, tmp_path, monkeypatch)
@@ -41,13 +46,15 @@ def test_every_site_is_the_original_one_and_a_wrong_slot_is_seen(
 
     (dispatcher,) = oracle.lazy.glob("*.outlined.cpp")
     text = dispatcher.read_text()
-    first, second = list(_SLOT.finditer(text))[5:7]
-    swapped = text[: first.start(1)] + second[1] + text[first.end(1) :]
-    dispatcher.write_text(swapped)
-    oracle.build_rewritten()
-    result = oracle.drive(0, 1, ("gfx942",))
-    assert result.different > 0
-    assert "difference for" in result.differences[0]
+    for what, pattern in _WAYS_TO_BE_WRONG.items():
+        first, second = list(pattern.finditer(text))[5:7]
+        swapped = text[: first.start(1)] + second[1] + text[first.end(1) :]
+        assert swapped != text
+        dispatcher.write_text(swapped)
+        oracle.build_rewritten()
+        result = oracle.drive(0, 1, ("gfx942",))
+        assert result.different > 0, what
+        assert "difference for" in result.differences[0]
 
 
 @pytest.mark.full
