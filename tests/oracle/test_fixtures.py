@@ -54,6 +54,16 @@ def test_launchers_stubs_and_references_do_what_the_original_does(
     assert len(result.unreached) == CI[fixture.name]
 
 
+def test_a_wrong_slot_in_a_stub_is_seen(rocm_prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    oracle = _oracle(*_named({"fwd_stubs"}), rocm_prefix, tmp_path, monkeypatch)
+    (stubs,) = oracle.lazy.glob("*.S")
+    text = stubs.read_text()
+    stubs.write_text(text.replace(", 5, 0 //", ", 4, 0 //"))
+    assert stubs.read_text() != text
+    oracle.build_rewritten()
+    assert oracle.drive(2000, 1, ("gfx942",)).different > 0
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("fixture", _named(FULL), ids=lambda fixture: fixture.name)
 def test_every_other_shape_does_what_the_original_does(

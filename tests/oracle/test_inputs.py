@@ -19,7 +19,8 @@ enum class mask { none, causal };
 struct traits { std::string type; int size; mask kind; bool lse; };
 struct arguments { int queries; int keys; const void *table; };
 int blocks(int);
-float attention(traits t, arguments a, int s) {
+struct stream_config { void *stream; bool time_kernel_; };
+float attention(traits t, arguments a, const stream_config &s) {
     const bool small = a.queries < 64;
     if (t.type.compare("half") == 0) {
         if (t.size <= 32 && small) { return 1; }
@@ -62,6 +63,11 @@ def test_each_comparison_gives_both_of_its_sides(found: tuple[Conditions, Solver
     assert {63, 64, 65} <= set(values["a.queries"])
     assert {63, 64, 65} <= set(values["a.keys"])
     assert values["a.table"] == [0, 4096]
+
+
+def test_kernels_are_timed_now_and_then(found: tuple[Conditions, Solver, Pools]) -> None:
+    assert set(found[2].values["s.time_kernel_"]) == {0, 1}
+    assert "s.stream" not in found[2].values
 
 
 @pytest.mark.parametrize(
