@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from . import other_ck
 from .run import ARCHES, Oracle
 
 pytestmark = [pytest.mark.real_ck, pytest.mark.timeout(1800)]
@@ -68,3 +69,26 @@ def test_no_difference_at_full_size(
     oracle = _oracle(direction, receipt, aiter_tree, rocm_prefix, tmp_path, monkeypatch)
     result = oracle.drive(1_000_000, 1, ARCHES)
     assert (result.different, result.differences) == (0, [])
+
+
+def _other(name: str, direction: str, rocm: Path, tmp: Path, patch: pytest.MonkeyPatch, random_inputs: int) -> None:
+    patch.setenv("ROCM_PATH", str(rocm))
+    oracle = other_ck.oracle(name, direction, tmp)
+    oracle.build(seed=1)
+    result = oracle.drive(random_inputs, 1, ("gfx942",) if random_inputs < 100_000 else ARCHES)
+    assert (result.different, result.differences) == (0, [])
+    assert (result.sites, result.unreached) == (other_ck.CKS[name].sites[direction], [])
+
+
+def test_another_ck_of_2025(rocm_prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _other("flash_attn", "fwd_appendkv", rocm_prefix, tmp_path, monkeypatch, 10_000)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("name", "direction"), [(name, direction) for name, ck in other_ck.CKS.items() for direction in ck.sites]
+)
+def test_no_difference_on_other_cks(
+    name: str, direction: str, rocm_prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _other(name, direction, rocm_prefix, tmp_path, monkeypatch, 1_000_000)
