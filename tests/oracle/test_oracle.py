@@ -14,11 +14,11 @@ from . import other_ck
 from .run import ARCHES, Oracle
 
 pytestmark = [pytest.mark.real_ck, pytest.mark.timeout(1800)]
-# In the compiled copy: a slot in the code, one in a row of a table, the bits that the row asks for.
+# In the compiled copy: a slot in the code, one in a row of a table, the bits of the rows that need a condition.
 _WAYS_TO_BE_WRONG = {
     "slot": re.compile(r"ck_jit::slots \+ (\d+)"),
-    "slot of a row": re.compile(r"\{0x[0-9a-f]+, \{(\d+)"),
-    "bits of a row": re.compile(r"\{(0x[0-9a-f]+), \{\d"),
+    "slot of a row": re.compile(r"^\{(\d+)\},$", re.MULTILINE),
+    "bits of a condition": re.compile(r"(?<=[{ ])(0x[0-9a-f]+),"),
 }
 
 
