@@ -1,12 +1,15 @@
-// driver ORIGINAL REWRITTEN PLAN RANDOM SEED: calls both libraries with the plan's inputs and random ones,
-// compares the kernels called, the value returned and the text printed, and says which sites were reached.
+// driver ORIGINAL REWRITTEN PLAN REACHED RANDOM SEED: calls both libraries with the plan's inputs and random
+// ones, compares the kernels called, the value returned and the text printed, and says which sites were
+// reached.
 #include "direction.h"
 #include "recorder.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <pthread.h>
 #include <random>
@@ -100,6 +103,11 @@ Plan read_plan(const char *path) {
     return plan;
 }
 
+std::set<std::size_t> read_reached(const char *path) {
+    std::ifstream in(path);
+    return {std::istream_iterator<std::size_t>(in), {}};
+}
+
 void *load(const char *path) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     void *function = library ? dlsym(library, oracle::function_symbol()) : nullptr;
@@ -156,12 +164,14 @@ class Oracle {
                 sites_of_.emplace(symbol, i);
     }
 
-    // Each site until it is reached, at least twice: its own values fixed, the rest random, from the third
-    // time on clear of earlier sites. Then each of its values broken.
-    void aim() {
+    // Each site until it is reached, twice at least, and at most if it is known to be reached on another
+    // architecture: its own values fixed, the rest random, from the third time on clear of earlier sites.
+    // Then each of its values broken.
+    void aim(const std::set<std::size_t> &known) {
         for (std::size_t number = 0; number < plan_.sites.size(); ++number) {
             const Site &site = plan_.sites[number];
-            for (int i = 0; i < site.tries && !(i > 1 && reached_[number]); ++i) {
+            const int tries = known.count(number) ? std::min(site.tries, 2) : site.tries;
+            for (int i = 0; i < tries && !(i > 1 && reached_[number]); ++i) {
                 draw_all();
                 apply(site.path, i == 0 ? Pick::last : i == 1 ? Pick::first : Pick::any);
                 if (i > 1)
@@ -301,9 +311,9 @@ struct Job {
 void *work(void *given) {
     Job &job = *static_cast<Job *>(given);
     char **words = job.arguments;
-    Oracle oracle(read_plan(words[3]), load(words[1]), load(words[2]), std::strtoul(words[5], nullptr, 10));
-    oracle.aim();
-    oracle.random(std::strtol(words[4], nullptr, 10));
+    Oracle oracle(read_plan(words[3]), load(words[1]), load(words[2]), std::strtoul(words[6], nullptr, 10));
+    oracle.aim(read_reached(words[4]));
+    oracle.random(std::strtol(words[5], nullptr, 10));
     job.status = oracle.report();
     return nullptr;
 }
@@ -318,8 +328,8 @@ extern "C" int hipEventElapsedTime(float *milliseconds, void *, void *) {
 }
 
 int main(int count, char **words) {
-    if (count != 6) {
-        std::fprintf(stderr, "usage: driver ORIGINAL REWRITTEN PLAN RANDOM SEED\n");
+    if (count != 7) {
+        std::fprintf(stderr, "usage: driver ORIGINAL REWRITTEN PLAN REACHED RANDOM SEED\n");
         return 2;
     }
     // An unoptimised dispatcher keeps a copy of the arguments for each of its thousands of sites on the
