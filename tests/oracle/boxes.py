@@ -11,7 +11,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from .conditions import Atom, Link, Path, Step, Value
+from .conditions import Atom, Value
+from .paths import Link, Path, Step
 
 Box = dict[int, int]  # axis → set of its points, as bits
 _MOST_POINTS = 4096

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +12,11 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit, conf
 
 from ck_post_build import libclang
 
+from .paths import Link, Path, Step
+
 Value = int | str
 # ("const", value) · ("field", path) · ("op", function, operands) · ("unknown",)
 Node = tuple[Any, ...]
-
-# An atom's number and the truth that it needs.
-Step = tuple[int, bool]
 
 _UNKNOWN: Node = ("unknown",)
 _AND, _OR, _NOT = 20, 21, 10  # CXBinaryOperator_LAnd, _LOr; CXUnaryOperator_LNot
@@ -63,40 +62,6 @@ class Atom:
         """Evaluate it; None: it is about something else than the given fields."""
         result = evaluate(self.node, values)
         return None if result is None else bool(result)
-
-
-@dataclass(frozen=True)
-class Link:
-    """An `else if` and where its branch begins. What satisfies all its steps goes no further along the chain."""
-
-    offset: int
-    steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True)
-class Path:
-    """The way to a statement.
-
-    Attributes:
-        steps: what has to hold.
-        chains: links that stand before it, as the first so many of a chain, for each chain that it is in.
-    """
-
-    steps: tuple[Step, ...] = ()
-    chains: tuple[tuple[list[Link], int], ...] = ()
-
-    def earlier(self) -> Iterator[Link]:
-        """Yield the links before it."""
-        for links, count in self.chains:
-            yield from links[:count]
-
-    def through(self, steps: Sequence[Step]) -> Path:
-        """Return the path on which these have to hold too."""
-        return Path((*self.steps, *steps), self.chains)
-
-    def past(self, links: list[Link]) -> Path:
-        """Return the path behind all `links`."""
-        return Path(self.steps, (*self.chains, (links, len(links))))
 
 
 @dataclass

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .boxes import Boxes
-from .conditions import Atom, Conditions, Node, Path, Step, Value, comparisons, fields_of
+from .conditions import Atom, Conditions, Node, Value, comparisons, fields_of
 from .distinctions import NotSimple, representatives
+from .paths import Path, Step
 from .records import Field
 
 # For integers that are computed with in a way that is not followed (the number of thread blocks, say).
