@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .run import ARCHES, Oracle
+from .run import ARCHES, Oracle, Result
 
 
 @click.command()
@@ -35,18 +35,25 @@ def main(
     oracle = Oracle(api, blob_dir or api.parent, flags, output)
     oracle.build(seed)
     result = oracle.drive(random_inputs, seed, arches)
+    report(api.name, result, list_unreached=list_unreached)
+    click.echo(f"{time.monotonic() - started:.0f} s")
+    sys.exit(1 if result.differences else 0)
+
+
+def report(name: str, result: Result, *, list_unreached: bool) -> None:
+    """Print what a run found."""
     for line in result.differences:
         click.echo(line)
     for arch, counts in result.counts.items():
         click.echo(f"{arch}: {counts}")
     if list_unreached:
-        for line, reason in result.unreached:
-            click.echo(f"{api.name}:{line}: not reached: {reason}")
+        for site in result.unreached:
+            click.echo(f"{name}:{site.line}: {'cannot be' if site.proved else 'not'} reached: {site.reason}")
+    proved = sum(site.proved for site in result.unreached)
     click.echo(
-        f"{api.name}: {result.sites} sites, {result.sites - len(result.unreached)} reached, {result.inputs} inputs, "
-        f"{result.different} differences, {time.monotonic() - started:.0f} s"
+        f"{name}: {result.sites} sites, {result.sites - len(result.unreached)} reached, {proved} that no input reaches, "
+        f"{result.inputs} inputs, {result.different} differences"
     )
-    sys.exit(1 if result.different else 0)
 
 
 if __name__ == "__main__":

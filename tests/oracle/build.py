@@ -18,6 +18,7 @@ from ck_post_build.build_info import FILE_NAME
 from ck_post_build.resources import resource_dir
 from ck_post_build.toolchain import Toolchain, find_toolchain
 
+from .conditions import read_conditions
 from .records import Field
 
 HERE = Path(__file__).resolve().parent
@@ -37,12 +38,17 @@ class Api:
         flags = self.flags.of(self.path).arguments
         return ["-iquote", str(self.path.parent), *flags]
 
-    def parse(self) -> TranslationUnit:
+    def parse(self, path: Path | None = None) -> TranslationUnit:
+        """Parse it, or another file with its flags."""
         flags = self.flags.of(self.path)
         words = [*flags.arguments, *(f"--offload-arch={arch}" for arch in flags.arches[:1])]
-        unit = libclang.parse(self.toolchain.clang, self.path, words, options=libclang.INCOMPLETE)
+        unit = libclang.parse(self.toolchain.clang, path or self.path, words, options=libclang.INCOMPLETE)
         libclang.raise_on_errors(unit)
         return unit
+
+    def functions(self, path: Path) -> list[Cursor]:
+        """Return the definitions in a file that the linker sees."""
+        return read_conditions(self.parse(path), path.read_bytes()).functions
 
     def rewrite(self, output: Path) -> Report:
         return rewrite([self.path], [self.blob_dir], output, self.flags, toolchain=self.toolchain)
@@ -77,7 +83,12 @@ class Builder:
         includes = [f"-I{lazy}", f"-I{resource_dir('ck_jit_runtime')}", f"-I{HERE}", f"-Wa,-I{lazy}"]
         dispatcher = lazy / f"{self._api.path.stem}.outlined{self._api.path.suffix}"
         sources = (dispatcher, lazy / "ck_jit_manifest.cpp", HERE / "runtime.cpp")
-        return [self._compile(source, f"{source.stem}.o", [*self._host(), *includes]) for source in sources]
+        objects = [self._compile(source, f"{source.stem}.o", [*self._host(), *includes]) for source in sources]
+        return objects + [self._compile(source, f"{source.stem}.o", includes) for source in lazy.glob("*.S")]
+
+    def entry(self, source: Path) -> Path:
+        """Compile a source file that calls the dispatcher."""
+        return self._compile(source, "entry.o", self._host())
 
     def stubs(self, kinds: dict[str, str], blobs: dict[str, str]) -> Path:
         """Link a library with a recording function for each symbol of `kinds` (symbol → kind of result)."""
@@ -108,7 +119,7 @@ class Builder:
         objects = [self._compile(source, "direction.o", [*self._host(), f"-I{HERE}"])]
         driver = self._directory / "driver"
         run_path = f"-Wl,-rpath,{self._directory}"
-        words = ["-O1", "-Wall", "-Wextra", "-Werror", HERE / "driver.cpp", *objects, stubs, run_path]
+        words = ["-O1", "-Wall", "-Wextra", "-Werror", "-rdynamic", HERE / "driver.cpp", *objects, stubs, run_path]
         self._run([*self._plain(), *words, *self._hip_library(), "-ldl", "-lpthread", "-o", driver])
         return driver
 
@@ -190,11 +201,11 @@ def _direction(function: Cursor, fields: Sequence[Field]) -> list[str]:
         lines.append(f"    case {number}: oracle::assign({member}, number, text); break;")
     lines.append("  } }")
     spelled = ", ".join(type_.get_canonical().spelling for type_ in types)
-    arguments = ", ".join(f"p{number}" for number in range(len(types)))
+    arguments = ", ".join(f"given.p{number}" for number in range(len(types)))
     result = function.result_type.get_canonical().spelling
-    lines.append(
-        f"  double call(void *f) const override {{ return reinterpret_cast<{result} (*)({spelled})>(f)({arguments}); }}"
-    )
+    # A copy: parameters may be references, and both dispatchers have to get the same values.
+    lines.append("  double call(void *f) const override { Parameters given = *this;")
+    lines.append(f"    return reinterpret_cast<{result} (*)({spelled})>(f)({arguments}); }}")
     lines += ["};", "}", "namespace oracle {", "Input *make_input() { return new Parameters; }"]
     lines += [f'const char *function_symbol() {{ return "{function.mangled_name}"; }}', "}\n"]
     return lines

@@ -12,16 +12,18 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit, conf
 
 from ck_post_build import libclang
 
+from .paths import Link, Path, Step
+
 Value = int | str
 # ("const", value) · ("field", path) · ("op", function, operands) · ("unknown",)
 Node = tuple[Any, ...]
 
 _UNKNOWN: Node = ("unknown",)
 _AND, _OR, _NOT = 20, 21, 10  # CXBinaryOperator_LAnd, _LOr; CXUnaryOperator_LNot
-_BINARY: dict[int, Callable[[Any, Any], Any]] = {
+BINARY: dict[int, Callable[[Any, Any], Any]] = {
     3: operator.mul,
-    4: operator.floordiv,
-    5: operator.mod,
+    4: lambda a, b: _quotient(a, b),
+    5: lambda a, b: a - b * _quotient(a, b),
     6: operator.add,
     7: operator.sub,
     11: operator.lt,
@@ -33,7 +35,13 @@ _BINARY: dict[int, Callable[[Any, Any], Any]] = {
     _AND: lambda a, b: bool(a) and bool(b),
     _OR: lambda a, b: bool(a) or bool(b),
 }
+LOGICAL = {BINARY[_AND], BINARY[_OR], operator.not_}
 _WRAPPERS = (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.CXX_FUNCTIONAL_CAST_EXPR)
+
+
+def _quotient(a: int, b: int) -> int:
+    """C's, which rounds towards zero."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 @dataclass
@@ -69,17 +77,17 @@ class Conditions:
     atoms: list[Atom] = field(default_factory=list)
     mentioned: set[str] = field(default_factory=set)
     functions: list[Cursor] = field(default_factory=list)
-    _leaves: list[tuple[int, int, tuple[tuple[int, bool], ...]]] = field(default_factory=list)
+    _leaves: list[tuple[int, int, Path]] = field(default_factory=list)
 
-    def path(self, offset: int) -> tuple[tuple[int, bool], ...]:
-        """Return atoms, with the truth they need, on the way to the statement at `offset`."""
-        position = bisect_right(self._leaves, (offset, 1 << 62)) - 1
+    def path(self, offset: int) -> Path:
+        """Return the way to the statement at `offset`."""
+        position = bisect_right(self._leaves, (offset, 1 << 62), key=lambda leaf: leaf[:2]) - 1
         while position >= 0:
             start, end, path = self._leaves[position]
             if start <= offset < end:
                 return path
             position -= 1
-        return ()
+        return Path()
 
 
 def evaluate(node: Node, values: dict[str, Value]) -> Any:
@@ -127,17 +135,17 @@ class _Reader:
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._found = Conditions()
-        self._known: dict[bytes, list[tuple[int, bool]]] = {}
+        self._known: dict[bytes, list[Step]] = {}
 
     def read(self, unit: TranslationUnit) -> Conditions:
         for cursor in _definitions(unit.cursor):
             if cursor.kind != CursorKind.FUNCTION_TEMPLATE and cursor.linkage.name == "EXTERNAL":
                 self._found.functions.append(cursor)
-            self._statement(libclang.children(cursor)[-1], ())
-        self._found._leaves.sort()
+            self._statement(libclang.children(cursor)[-1], Path())
+        self._found._leaves.sort(key=lambda leaf: leaf[:2])
         return self._found
 
-    def _statement(self, cursor: Cursor, path: tuple[tuple[int, bool], ...]) -> None:
+    def _statement(self, cursor: Cursor, path: Path) -> None:
         start, end = libclang.offsets(cursor)
         self._found._leaves.append((start, end, path))
         if cursor.kind == CursorKind.IF_STMT:
@@ -145,33 +153,36 @@ class _Reader:
         elif cursor.kind in (CursorKind.COMPOUND_STMT, CursorKind.FOR_STMT, CursorKind.SWITCH_STMT):
             for child in libclang.children(cursor):
                 self._statement(child, path)
-        elif cursor.kind == CursorKind.DECL_STMT or (cursor.kind == CursorKind.RETURN_STMT and len(path) == 0):
+        elif cursor.kind == CursorKind.DECL_STMT or (cursor.kind == CursorKind.RETURN_STMT and not path.steps):
             self._mention(cursor)
 
-    def _if(self, cursor: Cursor, path: tuple[tuple[int, bool], ...]) -> None:
+    def _if(self, cursor: Cursor, path: Path) -> None:
         """A chain of else-ifs is thousands long: no recursion along it."""
+        links: list[Link] = []
         while True:
             parts = libclang.children(cursor)
             condition, branches = parts[0], parts[1:]
             start, end = libclang.offsets(condition)
             atoms = self._conjunction(condition, self._text[start:end])
-            self._statement(branches[0], (*path, *atoms))
+            self._statement(branches[0], path.past(links).through(atoms))
             if len(branches) < 2:
                 return
-            if len(atoms) == 1:  # of a conjunction it would take one false atom, and it is not said which
-                path = (*path, (atoms[0][0], not atoms[0][1]))
+            if len(atoms) == 1:
+                path = path.through([(atoms[0][0], not atoms[0][1])])
+            else:  # of a conjunction it would take one false atom, and it is not said which
+                links.append(Link(libclang.offsets(branches[0])[0], tuple(atoms)))
             cursor = branches[1]
             if cursor.kind != CursorKind.IF_STMT:
-                self._statement(cursor, path)
+                self._statement(cursor, path.past(links))
                 return
 
-    def _conjunction(self, cursor: Cursor, text: bytes) -> list[tuple[int, bool]]:
+    def _conjunction(self, cursor: Cursor, text: bytes) -> list[Step]:
         known = self._known.get(text)
         if known is None:
             known = self._known[text] = list(self._split(cursor))
         return known
 
-    def _split(self, cursor: Cursor) -> Iterator[tuple[int, bool]]:
+    def _split(self, cursor: Cursor) -> Iterator[Step]:
         inner = _unwrapped(cursor)
         if inner.kind == CursorKind.BINARY_OPERATOR and _binary(inner) == _AND:
             for child in libclang.children(inner):
@@ -247,8 +258,8 @@ def _expression(cursor: Cursor, depth: int = 0) -> Node:
     if value is not None:
         return ("const", value)
     parts = libclang.children(cursor)
-    if cursor.kind == CursorKind.BINARY_OPERATOR and _binary(cursor) in _BINARY:
-        return ("op", _BINARY[_binary(cursor)], tuple(_expression(part, depth) for part in parts))
+    if cursor.kind == CursorKind.BINARY_OPERATOR and _binary(cursor) in BINARY:
+        return ("op", BINARY[_binary(cursor)], tuple(_expression(part, depth) for part in parts))
     if cursor.kind == CursorKind.UNARY_OPERATOR and conf.lib.clang_getCursorUnaryOperatorKind(cursor) == _NOT:
         return ("op", operator.not_, (_expression(parts[0], depth),))
     if cursor.kind == CursorKind.DECL_REF_EXPR:

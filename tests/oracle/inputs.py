@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from .boxes import Boxes
 from .conditions import Atom, Conditions, Node, Value, comparisons, fields_of
+from .distinctions import NotSimple, representatives
+from .paths import Path, Step
 from .records import Field
 
 # For integers that are computed with in a way that is not followed (the number of thread blocks, say).
 _OTHER_INTEGERS = (0, 1, 2, 7, 16, 64, 127, 128, 1000, 4096, 100000)
 _MOST_COMBINATIONS = 20000
+# Of ck_tile::stream_config. No API file names them: wrappers hand them to CK's own launch code.
+_TIMING: dict[str, list[Value]] = {"time_kernel_": [0, 0, 0, 1], "cold_niters_": [0, 1, 2], "nrepeat_": [1, 2]}
 
 
 @dataclass
@@ -21,17 +27,36 @@ class Aim:
 
     Attributes:
         solved: for each field of its path the values that satisfy the path, in ascending order.
+        clear: values that, set after those, keep out of what earlier sites take, as far as that is known.
         flips: one value each that breaks the path at one atom.
         problem: why there are no such values; "" if there are.
+        takers: places of the branches that together take every input of its path.
+        proved: no input reaches it, whatever is tried.
     """
 
-    solved: dict[str, list[Value]]
-    flips: list[tuple[str, Value]]
+    solved: dict[str, list[Value]] = field(default_factory=dict)
+    clear: dict[str, list[Value]] = field(default_factory=dict)
+    flips: list[tuple[str, Value]] = field(default_factory=list)
     problem: str = ""
+    takers: list[int] = field(default_factory=list)
+    proved: bool = False
 
 
-def pools(conditions: Conditions, fields: dict[str, Field]) -> dict[str, list[Value]]:
-    """Return for each field that a condition names the values worth trying, in ascending order."""
+@dataclass
+class Pools:
+    """Values worth trying.
+
+    Attributes:
+        values: those of each field that a condition names, in ascending order.
+        exact: fields whose values show everything that the conditions can tell apart.
+    """
+
+    values: dict[str, list[Value]]
+    exact: set[str] = field(default_factory=set)
+
+
+def pools(conditions: Conditions, fields: dict[str, Field]) -> Pools:
+    """Return what to try."""
     found: dict[str, set[Value]] = {}
     divisors: set[str] = set()
     for atom in conditions.atoms:
@@ -46,11 +71,14 @@ def pools(conditions: Conditions, fields: dict[str, Field]) -> dict[str, list[Va
     for path in conditions.mentioned & fields.keys():
         found.setdefault(path, set()).update(_OTHER_INTEGERS if fields[path].kind == "number" else ())
     _share_between_compared_fields(conditions.atoms, found)
-    return {
-        path: fields[path].values(values, nonzero=path in divisors)
-        for path, values in sorted(found.items())
-        if path in fields
-    }
+    known = {path: values for path, values in sorted(found.items()) if path in fields}
+    result = Pools({path: fields[path].values(values, nonzero=path in divisors) for path, values in known.items()})
+    for path, values in result.values.items():
+        with contextlib.suppress(NotSimple):
+            result.values[path] = representatives(path, fields[path].kind, conditions.atoms, values)
+            result.exact.add(path)
+    result.values |= {path: _TIMING[name] for path in fields if (name := path.rpartition(".")[2]) in _TIMING}
+    return result
 
 
 def _around(node: Node, divides: bool) -> list[Value]:
@@ -60,7 +88,7 @@ def _around(node: Node, divides: bool) -> list[Value]:
     if isinstance(value, str):
         return [value]
     assert isinstance(value, int)
-    near = [value - 1, value, value + 1]
+    near: list[Value] = [value - 1, value, value + 1]
     return [*near, 2 * value, 3 * value, 3 * value + 1, 16 * value] if divides else near
 
 
@@ -75,34 +103,44 @@ def _share_between_compared_fields(atoms: Sequence[Atom], found: dict[str, set[V
 class Solver:
     """Finds values for paths; remembers what each atom allows."""
 
-    def __init__(self, atoms: Sequence[Atom], pools_: dict[str, list[Value]], seed: int) -> None:
+    def __init__(self, atoms: Sequence[Atom], pools_: Pools, seed: int) -> None:
         self._atoms = atoms
-        self._pools = pools_
+        self._pools = pools_.values
+        self._boxes = Boxes(atoms, pools_.values, pools_.exact)
         self._random = random.Random(seed)
-        self._allowed: dict[tuple[int, bool], list[Value]] = {}
+        self._allowed: dict[Step, list[Value]] = {}
 
-    def aim(self, path: Sequence[tuple[int, bool]]) -> Aim:
+    def aim(self, path: Path) -> Aim:
         """Return values for the fields of `path`."""
-        path = [step for step in dict.fromkeys(path) if all(f in self._pools for f in self._atoms[step[0]].fields)]
+        left = self._boxes.remainder(path)
+        if left.contradiction:
+            return Aim(problem=f"nothing satisfies its path ({left.contradiction})", proved=True)
+        steps = [step for step in dict.fromkeys(path.steps) if self._atoms[step[0]].fields]
+        steps = [step for step in steps if all(name in self._pools for name in self._atoms[step[0]].fields)]
+        aim = self._solve(steps)
+        if not aim.problem:
+            aim.clear, aim.takers, aim.proved = left.allowed, left.takers, bool(left.takers)
+            aim.flips = self._flips(steps)
+        return aim
+
+    def _solve(self, steps: Sequence[Step]) -> Aim:
         domains: dict[str, list[Value]] = {}
-        several: list[tuple[int, bool]] = []
-        for step in path:
+        several = [step for step in steps if len(self._atoms[step[0]].fields) > 1]
+        for step in steps:
             fields = self._atoms[step[0]].fields
-            if len(fields) > 1:
-                several.append(step)
-                for name in fields:
-                    domains.setdefault(name, self._pools[name])
-            elif fields:
+            for name in fields:
+                domains.setdefault(name, self._pools[name])
+            if len(fields) == 1:
                 allowed = set(self._allow(step))
-                domains[fields[0]] = [v for v in domains.get(fields[0], self._pools[fields[0]]) if v in allowed]
+                domains[fields[0]] = [v for v in domains[fields[0]] if v in allowed]
                 if not domains[fields[0]]:
-                    return Aim({}, [], f"no value of {fields[0]} satisfies its path ({self._atoms[step[0]].text})")
+                    return Aim(problem=f"no value tried satisfies its path ({self._atoms[step[0]].text})")
         solved = self._choose(domains, several)
         if solved is None:
-            return Aim({}, [], "no values of the pool satisfy " + self._atoms[several[0][0]].text)
-        return Aim(solved, self._flips(path))
+            return Aim(problem=f"no values tried satisfy {self._atoms[several[0][0]].text}")
+        return Aim(solved)
 
-    def _allow(self, step: tuple[int, bool]) -> list[Value]:
+    def _allow(self, step: Step) -> list[Value]:
         known = self._allowed.get(step)
         if known is None:
             atom, wanted = self._atoms[step[0]], step[1]
@@ -111,9 +149,7 @@ class Solver:
             self._allowed[step] = known
         return known
 
-    def _choose(
-        self, domains: dict[str, list[Value]], several: list[tuple[int, bool]]
-    ) -> dict[str, list[Value]] | None:
+    def _choose(self, domains: dict[str, list[Value]], several: list[Step]) -> dict[str, list[Value]] | None:
         together = list(dict.fromkeys(name for step in several for name in self._atoms[step[0]].fields))
         choices = [self._random.sample(domains[name], len(domains[name])) for name in together]
         for values in itertools.islice(itertools.product(*choices), _MOST_COMBINATIONS):
@@ -122,7 +158,7 @@ class Solver:
                 return domains | {name: [value] for name, value in trial.items()}
         return None
 
-    def _flips(self, path: Sequence[tuple[int, bool]]) -> list[tuple[str, Value]]:
+    def _flips(self, path: Sequence[Step]) -> list[tuple[str, Value]]:
         flips = []
         for number, wanted in path:
             fields = self._atoms[number].fields

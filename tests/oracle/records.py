@@ -21,7 +21,7 @@ class Field:
     """One field: its path from the parameter on (``t.hdim_q``), the number of the parameter, and what it holds.
 
     Attributes:
-        kind: "bool", "enum", "number", "pointer" or "text".
+        kind: "bool", "enum", "number", "fraction", "pointer" or "text".
         enumerators: values of an enum.
     """
 
@@ -64,8 +64,10 @@ def _fields(type_: Type, path: str, parameter: int) -> Iterator[Field]:
         members = libclang.children(declaration)
         values = tuple(m.enum_value for m in members if m.kind == CursorKind.ENUM_CONSTANT_DECL)
         yield Field(path, parameter, "enum", values)
-    elif kind.value in _INTEGERS or kind in _FLOATS:
+    elif kind.value in _INTEGERS:
         yield Field(path, parameter, "number")
+    elif kind in _FLOATS:
+        yield Field(path, parameter, "fraction")
     elif kind == TypeKind.POINTER:
         yield Field(path, parameter, "pointer")
     elif kind == TypeKind.RECORD:
