@@ -12,15 +12,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import clang.cindex
-from clang.cindex import Cursor, CursorKind, TokenKind, TranslationUnit, TypeKind
+from clang.cindex import Cursor, CursorKind, TranslationUnit, TypeKind
 
 from ck_post_build import libclang
 from ck_post_build.blob_index import Parameter
 from ck_post_build.names import entry_point
 from ck_post_build.source import BLANK, Edit, SourceFile, blanked
+from ck_post_build.template_cursors import PARAMETERS, overloaded, referenced_count, template_defaults
 
-_PARAMETERS = (CursorKind.TEMPLATE_TYPE_PARAMETER, CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
 _NESTS = frozenset(
     {
         CursorKind.NAMESPACE,
@@ -38,8 +37,6 @@ _VOID_TEST = re.compile(
 
 _ATTRIBUTES = re.compile(r"(?:\[\[.*?\]\]\s*)*", re.DOTALL)
 _OPEN_PAREN = re.compile(rf"{BLANK}\({BLANK}", re.DOTALL)
-# Default arguments whose canonical spelling is what stands there.
-_PLAIN_TYPES = frozenset({"void", "bool", "char", "int", "float", "double"})
 
 # A template argument of a call inside a wrapper: the number of one of the wrapper's parameters, or a canonical type.
 Argument = int | str
@@ -193,7 +190,7 @@ class _Reader:
         self.source = source
         self.kernels = kernels
         self.wrappers = wrappers
-        self.parameters = [c for c in libclang.children(cursor) if c.kind in _PARAMETERS]
+        self.parameters = [c for c in libclang.children(cursor) if c.kind in PARAMETERS]
         self.covered: list[tuple[int, int]] = []
         self.lambdas: list[tuple[int, set[str]]] = []
         # calls that do not depend on the wrapper's parameters
@@ -398,7 +395,7 @@ class _Reader:
             else:
                 inner = [c for c in references if position <= libclang.offsets(c)[0] < position + len(piece)]
                 declared = inner[-1].referenced if len(inner) == 1 else None
-                if declared is None or declared.kind in _PARAMETERS or re.search(r"[<(]", piece):
+                if declared is None or declared.kind in PARAMETERS or re.search(r"[<(]", piece):
                     return None
                 result.append(declared.type.get_canonical().spelling)
             position += len(piece) + 1
@@ -426,7 +423,7 @@ class _Reader:
                     start = libclang.offsets(child)[0]
                     if (
                         target is not None
-                        and target.kind in _PARAMETERS
+                        and target.kind in PARAMETERS
                         and not any(a <= start < b for a, b in self.covered)
                     ):
                         self._fail(
@@ -435,7 +432,7 @@ class _Reader:
                 walk(child)
 
         for child in libclang.children(self.cursor):
-            if child.kind not in _PARAMETERS:
+            if child.kind not in PARAMETERS:
                 walk(child)
 
     def _signature(self, body: Cursor) -> None:
@@ -495,39 +492,6 @@ class _Reader:
                 continue
             listed = ", ".join(sorted(names))
             self.wrapper.edits.append(Edit(start + 1, close, f"{captures}, {listed}" if captures else listed))
-
-
-def template_defaults(template: Cursor) -> tuple[str | None, ...]:
-    """Return for each parameter of `template` the canonical type that it defaults to; None: none, or not a plain one."""
-    parameters = [
-        [c for c in libclang.children(declaration) if c.kind in _PARAMETERS]
-        for declaration in (template.canonical, template)
-    ]
-    return tuple(_default(first) or _default(last) for first, last in zip(*parameters, strict=True))
-
-
-def _default(parameter: Cursor) -> str | None:
-    words: list[str] = [token.spelling for token in parameter.get_tokens() if token.kind != TokenKind.COMMENT]
-    if "=" not in words or parameter.kind != CursorKind.TEMPLATE_TYPE_PARAMETER:
-        return None
-    default = words[words.index("=") + 1 :]
-    if len(default) == 1 and default[0] in _PLAIN_TYPES:
-        return default[0]
-    references = [child.referenced for child in libclang.children(parameter) if child.kind == CursorKind.TYPE_REF]
-    if len(references) != 1 or references[0].kind in _PARAMETERS or default[-1] != references[0].spelling:
-        return None
-    return str(references[0].type.get_canonical().spelling)
-
-
-def referenced_count(cursor: Cursor) -> int:
-    """Return how many declarations an overloaded reference may mean."""
-    return int(clang.cindex.conf.lib.clang_getNumOverloadedDecls(cursor))
-
-
-def overloaded(cursor: Cursor, number: int) -> Cursor:
-    """Return one of the declarations that an overloaded reference may mean."""
-    found: Cursor = clang.cindex.conf.lib.clang_getOverloadedDecl(cursor, number)
-    return found
 
 
 def _template_head_end(text: str, start: int) -> int:
