@@ -1,6 +1,6 @@
-"""Lazy stubs: what serves sites whose kernels are called out of templates that have no twin.
+"""Lazy stubs: what serves sites that stay as they are, above all those whose kernels templates without a twin call.
 
-Such a site stays as it is, and so do the templates. The object then refers to kernel specialisations that nothing defines;
+Such a template stays as it is too. The object then refers to kernel specialisations that nothing defines;
 each gets a definition that loads its blob and jumps (``templates/ck_jit_stubs.S.j2``). Which ones those are is read from
 clang's syntax tree of the instantiated templates.
 """
@@ -47,7 +47,7 @@ _NESTS = frozenset(
 
 @dataclass(frozen=True)
 class StubSite:
-    """A line of an API file with expressions that reach kernels through templates without a twin.
+    """A line of an API file with expressions that stay as they are and reach kernels.
 
     Attributes:
         line: where.
