@@ -280,11 +280,9 @@ class _Reader:
             self._visit(child, lambdas)
 
     def _name(self, cursor: Cursor, lambdas: list[tuple[int, set[str]]]) -> bool:
-        """Treat `cursor` if it names a template with arguments: a kernel, a wrapper or a test for void."""
+        """Treat `cursor` if it names a template: a kernel, a wrapper or a test for void."""
         start, end = libclang.offsets(cursor)
         text = self._code(start, end)
-        if "<" not in text:
-            return False
         if test := _VOID_TEST.match(text):
             number = self._parameter(test.group("type") or test.group("type2"))
             if number is None:
@@ -296,7 +294,11 @@ class _Reader:
         target = self._target(cursor)
         if target is None:
             return False
-        self._call(cursor, start, end, target, lambdas)
+        bare = re.escape(target.name.rpartition("::")[2])
+        if re.match(rf"(?:this\s*->\s*)?(?:template\s+)?(?:::\s*)?(?:\w+\s*::\s*)*{bare}\s*<.*>$", text, re.DOTALL):
+            self._call(cursor, start, end, target, lambdas)
+        else:
+            self._fail(f"it names {target.name} through a macro or without template arguments", start)
         return True
 
     def _target(self, cursor: Cursor) -> _Target | None:
