@@ -260,9 +260,8 @@ class _Reader:
         self.wrapper.uses = sorted({(template, order.index(n)) for template, n in self.wrapper.uses})
 
     def _mentions(self) -> bool:
-        text = self.source.text[self.wrapper.start : self.wrapper.end]
         names = {name.rpartition("::")[2] for name in (*self.kernels, *self.wrappers)}
-        return any(name in names for name in re.findall(r"\w+", text[text.find("{") :]))
+        return any(name in names for name in re.findall(r"\w+", self.code[self.code.find("{") :]))
 
     def _fail(self, reason: str, offset: int) -> None:
         if self.wrapper.problem is None:
@@ -441,8 +440,8 @@ class _Reader:
         """Drop the template head, name the twin, add the slot parameters and the check that all blobs are there."""
         text, wrapper = self.source.text, self.wrapper
         name = self.cursor.location.offset
-        head_end = _template_head_end(text, wrapper.start)
-        open_paren = text.index("(", name)
+        head_end = wrapper.start + _template_head_end(self.code)
+        open_paren = wrapper.start + self.code.index("(", name - wrapper.start)
         slots = ", ".join(f"ck_jit::Slot* {selection.name}" for selection in wrapper.selections)
         separator = "" if not wrapper.parameters else ", "
         prefix = "" if wrapper.member_of else "inline " if self._is_in_header() else ""
@@ -488,18 +487,18 @@ class _Reader:
         for start, names in self.lambdas:
             if not names:
                 continue
-            close = self.source.text.index("]", start)
-            captures = self.source.text[start + 1 : close].strip()
+            close = self.wrapper.start + self.code.index("]", start - self.wrapper.start)
+            captures = self._code(start + 1, close).strip()
             if captures.startswith("="):
                 continue
             listed = ", ".join(sorted(names))
-            self.wrapper.edits.append(Edit(start + 1, close, f"{captures}, {listed}" if captures else listed))
+            self.wrapper.edits.append(Edit(close, close, f", {listed}" if captures else listed))
 
 
-def _template_head_end(text: str, start: int) -> int:
-    """Return the offset after ``template <…>`` at `start`."""
+def _template_head_end(text: str) -> int:
+    """Return the offset after the ``template <…>`` that `text`, which has no comments, starts with."""
     depth = 0
-    for position in range(text.index("<", start), len(text)):
+    for position in range(text.index("<"), len(text)):
         if text[position] == "<":
             depth += 1
         elif text[position] == ">":

@@ -48,6 +48,16 @@ def test_twin_of_a_wrapper(tmp_path: Path, toolchain: Toolchain) -> None:
     ]
 
 
+def test_comments_in_the_head_and_in_captures(tmp_path: Path, toolchain: Toolchain) -> None:
+    body = """
+    template /* <( */ <typename T /* > */>
+    static float w /* ( */ (args a) { return [/* ] */ a // ]\n    ](int s) { return fmha_fwd_<T>(s, a); }(1); }
+    """
+    lines = of(tmp_path, toolchain, body).twin().split("\n")
+    assert lines[0] == "float ck_jit_w_call /* ( */ (ck_jit::Slot* T, const args& ck_jit_a) {"
+    assert lines[-1].strip() == (", T](int s) { return ck_jit_fwd_call(T, s, a); }(1); }")
+
+
 def test_lambdas_capture_the_slots_that_they_use(tmp_path: Path, toolchain: Toolchain) -> None:
     body = "template <typename T> float w(args a) { return [](args b) { return fmha_fwd_<T>(1, b); }(a); }\n"
     assert "return [T](args b) { return ck_jit_fwd_call(T, 1, b); }(a);" in of(tmp_path, toolchain, body).twin()
