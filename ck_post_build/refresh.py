@@ -19,7 +19,7 @@ from ck_post_build.build_info import FILE_NAME as BUILD_INFO
 from ck_post_build.build_info import BlobInfo, read_build_info
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.declarations import BlobText
-from ck_post_build.kept import FILE_NAME, KeptIndex, read_kept
+from ck_post_build.kept_index import FILE_NAME, KeptIndex, read_kept_index
 from ck_post_build.manifest import HEADER, manifest_header
 from ck_post_build.output import write_all
 from ck_post_build.toolchain import Toolchain
@@ -31,7 +31,7 @@ def refresh(output: Path, changed: Sequence[Path], flags: FlagSource, toolchain:
     Raises:
         CkPostBuildError: a file cannot be read or is truncated, or clang rejects it.
     """
-    kept, info = read_kept(output), read_build_info(output)
+    kept, info = read_kept_index(output), read_build_info(output)
     if kept is None:
         return False
     blobs, texts = read_blobs(changed, flags)

@@ -35,9 +35,16 @@ from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import Flags, HeaderTree
 from ck_post_build.flat_chains import flatten
 from ck_post_build.headers import combined_hash
-from ck_post_build.kept import FILE_NAME as KEPT
-from ck_post_build.kept import KeptIndex
-from ck_post_build.macros import visible_macros
+from ck_post_build.kept import (
+    Kept,
+    names_to_kernels,
+    raise_on_explicit_instantiation,
+    templates_without_twin,
+    with_hidden_sites,
+)
+from ck_post_build.kept_index import FILE_NAME as KEPT
+from ck_post_build.kept_index import KeptIndex
+from ck_post_build.macros import macros_naming, visible_macros
 from ck_post_build.manifest import HEADER, FlagSet, Manifest, manifest_header
 from ck_post_build.outline import outline_edits, outlined_name
 from ck_post_build.output import write_all
@@ -46,17 +53,7 @@ from ck_post_build.report import Entry, LeftOut, Report
 from ck_post_build.resolve import Unresolved, named_arguments, resolve_sites
 from ck_post_build.sites import Site, find_sites
 from ck_post_build.source import SourceFile, as_bytes, require_utf8
-from ck_post_build.stubs import (
-    Kept,
-    StubSite,
-    as_stub_sites,
-    by_line,
-    find_stub_sites,
-    names_to_kernels,
-    raise_on_explicit_instantiation,
-    templates_without_twin,
-    with_hidden_sites,
-)
+from ck_post_build.stubs import StubSite, as_stub_sites, by_line, find_stub_sites
 from ck_post_build.tables import find_tables, with_tables
 from ck_post_build.toolchain import Toolchain, find_toolchain
 from ck_post_build.virtual_functions import FLAG
@@ -316,15 +313,19 @@ def _find(toolchain: Toolchain, flags: Flags, parsed: _ParsedApi, templates: set
 
     macros = visible_macros(unit, source.text)
     wrappers = find_wrappers(unit, source, templates)
-    left = templates_without_twin(unit, source, templates, wrappers, macros)
+    # Not those of members: macros of all kinds have an ``init`` in them.
+    functions = [*templates, *(name for name, wrapper in wrappers.items() if not wrapper.member_of)]
+    naming = macros_naming(macros, {name.rpartition("::")[2] for name in functions})
+    left = templates_without_twin(unit, source, templates, wrappers, naming)
     twins = {name: wrapper for name, wrapper in wrappers.items() if wrapper.problem is None}
     without = [wrapper for wrapper in wrappers.values() if wrapper.problem is not None]
-    sites = find_sites(unit, source, templates, twins, macros, skipped_ranges, parse_text, parsed.continued)
+    sites = find_sites(unit, source, templates, twins, naming, skipped_ranges, parse_text, parsed.continued)
     if sites is None:
         return _find(toolchain, flags, _parse_true_text(toolchain, source, flags), templates)
     arguments = [*flags.arguments, *_arch_flags(flags)]
-    naming = names_to_kernels(templates, wrappers, macros)
-    return _Scan(parsed, arguments, twins, sites, left, naming, without, frozenset().union(*macros.values()))
+    words: frozenset[str] = frozenset().union(*macros.values())
+    names = names_to_kernels(templates, wrappers, naming)
+    return _Scan(parsed, arguments, twins, sites, left, names, without, words)
 
 
 def _resolve(toolchain: Toolchain, scan: _Scan, index: BlobIndex) -> tuple[ApiFile, list[LeftOut]]:

@@ -16,7 +16,6 @@ from clang.cindex import Cursor, CursorKind, TranslationUnit
 from ck_post_build import libclang
 from ck_post_build.braced_names import specialisations
 from ck_post_build.errors import CkPostBuildError
-from ck_post_build.macros import Macros, macros_naming
 from ck_post_build.source import BLANK, COMMENT_OR_TEXT, SourceFile, blanked
 
 _FUNCTIONS = frozenset(
@@ -150,7 +149,7 @@ def find_sites(
     source: SourceFile,
     kernels: Collection[str],
     wrappers: Collection[str],
-    macros: Macros,
+    macros: Collection[str],
     skipped_ranges: Callable[[], list[tuple[int, int]]],
     parse_text: Callable[[str], TranslationUnit],
     continued: Mapping[int, int] | None = None,
@@ -163,7 +162,7 @@ def find_sites(
         unit: the parse of the file, or of its FlatText.
         source: the same file's text.
         kernels, wrappers: the templates that matter.
-        macros: those that the file can see.
+        macros: the names of macros that name one of them.
         skipped_ranges: tells which text the preprocessor left out; asked only if a template's name is unaccounted for.
         parse_text: parses another text of the file; asked only for names that are unaccounted for then.
         continued: FlatText.continued.
@@ -172,7 +171,7 @@ def find_sites(
         CkPostBuildError: one of the templates is named in compiled code in a way that is not understood.
     """
     names = {name.rpartition("::")[2] for name in (*kernels, *wrappers)}
-    written = names | macros_naming(macros, names)
+    written = names | set(macros)
     finder = _Finder(source, set(kernels), set(wrappers), names, continued or {})
     functions = list(_functions(unit.cursor, main_file_only=True))
     templates_in_file = [libclang.offsets(cursor) for cursor in functions if cursor.kind in _TEMPLATES]

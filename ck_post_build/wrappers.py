@@ -12,15 +12,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import clang.cindex
-from clang.cindex import Cursor, CursorKind, TokenKind, TranslationUnit, TypeKind
+from clang.cindex import Cursor, CursorKind, TranslationUnit, TypeKind
 
 from ck_post_build import libclang
 from ck_post_build.blob_index import Parameter
 from ck_post_build.names import entry_point
 from ck_post_build.source import BLANK, Edit, SourceFile, blanked
+from ck_post_build.template_cursors import PARAMETERS, overloaded, referenced_count, template_defaults
 
-_PARAMETERS = (CursorKind.TEMPLATE_TYPE_PARAMETER, CursorKind.TEMPLATE_NON_TYPE_PARAMETER)
 _NESTS = frozenset(
     {
         CursorKind.NAMESPACE,
@@ -38,8 +37,6 @@ _VOID_TEST = re.compile(
 
 _ATTRIBUTES = re.compile(r"(?:\[\[.*?\]\]\s*)*", re.DOTALL)
 _OPEN_PAREN = re.compile(rf"{BLANK}\({BLANK}", re.DOTALL)
-# Default arguments whose canonical spelling is what stands there.
-_PLAIN_TYPES = frozenset({"void", "bool", "char", "int", "float", "double"})
 
 # A template argument of a call inside a wrapper: the number of one of the wrapper's parameters, or a canonical type.
 Argument = int | str
@@ -193,7 +190,7 @@ class _Reader:
         self.source = source
         self.kernels = kernels
         self.wrappers = wrappers
-        self.parameters = [c for c in libclang.children(cursor) if c.kind in _PARAMETERS]
+        self.parameters = [c for c in libclang.children(cursor) if c.kind in PARAMETERS]
         self.covered: list[tuple[int, int]] = []
         self.lambdas: list[tuple[int, set[str]]] = []
         # calls that do not depend on the wrapper's parameters
@@ -263,9 +260,8 @@ class _Reader:
         self.wrapper.uses = sorted({(template, order.index(n)) for template, n in self.wrapper.uses})
 
     def _mentions(self) -> bool:
-        text = self.source.text[self.wrapper.start : self.wrapper.end]
         names = {name.rpartition("::")[2] for name in (*self.kernels, *self.wrappers)}
-        return any(name in names for name in re.findall(r"\w+", text[text.find("{") :]))
+        return any(name in names for name in re.findall(r"\w+", self.code[self.code.find("{") :]))
 
     def _fail(self, reason: str, offset: int) -> None:
         if self.wrapper.problem is None:
@@ -283,11 +279,9 @@ class _Reader:
             self._visit(child, lambdas)
 
     def _name(self, cursor: Cursor, lambdas: list[tuple[int, set[str]]]) -> bool:
-        """Treat `cursor` if it names a template with arguments: a kernel, a wrapper or a test for void."""
+        """Treat `cursor` if it names a template: a kernel, a wrapper or a test for void."""
         start, end = libclang.offsets(cursor)
         text = self._code(start, end)
-        if "<" not in text:
-            return False
         if test := _VOID_TEST.match(text):
             number = self._parameter(test.group("type") or test.group("type2"))
             if number is None:
@@ -299,7 +293,11 @@ class _Reader:
         target = self._target(cursor)
         if target is None:
             return False
-        self._call(cursor, start, end, target, lambdas)
+        bare = re.escape(target.name.rpartition("::")[2])
+        if re.match(rf"(?:this\s*->\s*)?(?:template\s+)?(?:::\s*)?(?:\w+\s*::\s*)*{bare}\s*<.*>$", text, re.DOTALL):
+            self._call(cursor, start, end, target, lambdas)
+        else:
+            self._fail(f"it names {target.name} through a macro or without template arguments", start)
         return True
 
     def _target(self, cursor: Cursor) -> _Target | None:
@@ -398,7 +396,7 @@ class _Reader:
             else:
                 inner = [c for c in references if position <= libclang.offsets(c)[0] < position + len(piece)]
                 declared = inner[-1].referenced if len(inner) == 1 else None
-                if declared is None or declared.kind in _PARAMETERS or re.search(r"[<(]", piece):
+                if declared is None or declared.kind in PARAMETERS or re.search(r"[<(]", piece):
                     return None
                 result.append(declared.type.get_canonical().spelling)
             position += len(piece) + 1
@@ -426,7 +424,7 @@ class _Reader:
                     start = libclang.offsets(child)[0]
                     if (
                         target is not None
-                        and target.kind in _PARAMETERS
+                        and target.kind in PARAMETERS
                         and not any(a <= start < b for a, b in self.covered)
                     ):
                         self._fail(
@@ -435,15 +433,15 @@ class _Reader:
                 walk(child)
 
         for child in libclang.children(self.cursor):
-            if child.kind not in _PARAMETERS:
+            if child.kind not in PARAMETERS:
                 walk(child)
 
     def _signature(self, body: Cursor) -> None:
         """Drop the template head, name the twin, add the slot parameters and the check that all blobs are there."""
         text, wrapper = self.source.text, self.wrapper
         name = self.cursor.location.offset
-        head_end = _template_head_end(text, wrapper.start)
-        open_paren = text.index("(", name)
+        head_end = wrapper.start + _template_head_end(self.code)
+        open_paren = wrapper.start + self.code.index("(", name - wrapper.start)
         slots = ", ".join(f"ck_jit::Slot* {selection.name}" for selection in wrapper.selections)
         separator = "" if not wrapper.parameters else ", "
         prefix = "" if wrapper.member_of else "inline " if self._is_in_header() else ""
@@ -489,51 +487,18 @@ class _Reader:
         for start, names in self.lambdas:
             if not names:
                 continue
-            close = self.source.text.index("]", start)
-            captures = self.source.text[start + 1 : close].strip()
+            close = self.wrapper.start + self.code.index("]", start - self.wrapper.start)
+            captures = self._code(start + 1, close).strip()
             if captures.startswith("="):
                 continue
             listed = ", ".join(sorted(names))
-            self.wrapper.edits.append(Edit(start + 1, close, f"{captures}, {listed}" if captures else listed))
+            self.wrapper.edits.append(Edit(close, close, f", {listed}" if captures else listed))
 
 
-def template_defaults(template: Cursor) -> tuple[str | None, ...]:
-    """Return for each parameter of `template` the canonical type that it defaults to; None: none, or not a plain one."""
-    parameters = [
-        [c for c in libclang.children(declaration) if c.kind in _PARAMETERS]
-        for declaration in (template.canonical, template)
-    ]
-    return tuple(_default(first) or _default(last) for first, last in zip(*parameters, strict=True))
-
-
-def _default(parameter: Cursor) -> str | None:
-    words: list[str] = [token.spelling for token in parameter.get_tokens() if token.kind != TokenKind.COMMENT]
-    if "=" not in words or parameter.kind != CursorKind.TEMPLATE_TYPE_PARAMETER:
-        return None
-    default = words[words.index("=") + 1 :]
-    if len(default) == 1 and default[0] in _PLAIN_TYPES:
-        return default[0]
-    references = [child.referenced for child in libclang.children(parameter) if child.kind == CursorKind.TYPE_REF]
-    if len(references) != 1 or references[0].kind in _PARAMETERS or default[-1] != references[0].spelling:
-        return None
-    return str(references[0].type.get_canonical().spelling)
-
-
-def referenced_count(cursor: Cursor) -> int:
-    """Return how many declarations an overloaded reference may mean."""
-    return int(clang.cindex.conf.lib.clang_getNumOverloadedDecls(cursor))
-
-
-def overloaded(cursor: Cursor, number: int) -> Cursor:
-    """Return one of the declarations that an overloaded reference may mean."""
-    found: Cursor = clang.cindex.conf.lib.clang_getOverloadedDecl(cursor, number)
-    return found
-
-
-def _template_head_end(text: str, start: int) -> int:
-    """Return the offset after ``template <…>`` at `start`."""
+def _template_head_end(text: str) -> int:
+    """Return the offset after the ``template <…>`` that `text`, which has no comments, starts with."""
     depth = 0
-    for position in range(text.index("<", start), len(text)):
+    for position in range(text.index("<"), len(text)):
         if text[position] == "<":
             depth += 1
         elif text[position] == ">":

@@ -57,6 +57,11 @@ def test_two_api_files_with_one_name(case: Case, tmp_path: Path) -> None:
     )
 
 
+def test_two_api_files_that_differ_in_the_suffix(case: Case) -> None:
+    other = Path(shutil.copy(case.api, case.api.with_suffix(".cu")))
+    case.refused(place(other), "two API files are called fmha_fwd_api;", words=[*case.words(), "--api", other])
+
+
 @pytest.mark.parametrize("part", [0.3, 0.6, 0.95])
 def test_truncated_api_file(case: Case, part: float) -> None:
     text = case.api.read_text()

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from .grammar import SITE, SITE_END, Library, libraries, unmarked
+from .grammar import SITE, SITE_END, STAYS, Library, libraries, unmarked
 from .running import Rewritten, rewritten, run_both, write
 
 _MANY = int(os.environ.get("CK_TEST_PROPERTIES", "1000"))
@@ -144,6 +144,27 @@ def test_what_generated_libraries_found(name: str, between: str, noise: str) -> 
         blobs={"one.cpp": BLOB.replace("@NOISE@", noise)},
         dispatchers=["call_fwd_0"],
         sites=1,
+    )
+    check_rewrite(library)
+    check_run(library, outlined=True)
+
+
+TEMPLATE = """#include "fmha.hpp"
+template <typename Traits> float of(Traits t, call_args a, const ck_tile::stream_config& s)
+{
+    if(t.hdim > 32)
+        return @STAYS@LAUNCH_FWD(fmha_fwd_traits_<64, Fp16, true>);
+    return @STAYS@TAKE(::fmha_fwd_<fmha_fwd_traits_<64, Fp16, true>>(s, a));
+}
+float call_fwd_0(call_traits t, call_args a, const ck_tile::stream_config& s) { return of(t, a, s); }
+"""
+
+
+def test_sites_of_macros_in_a_template_are_listed_where_they_stand() -> None:
+    library = Library(
+        apis={"fmha_fwd_api.cpp": TEMPLATE.replace("@STAYS@", STAYS)},
+        blobs={"one.cpp": BLOB.replace("@NOISE@", "")},
+        dispatchers=["call_fwd_0"],
     )
     check_rewrite(library)
     check_run(library, outlined=True)

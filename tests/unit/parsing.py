@@ -12,7 +12,7 @@ from ck_post_build import libclang
 from ck_post_build.api_rewriter import ApiFile
 from ck_post_build.blob_index import BlobIndex, BlobSource, Instance, KernelSpecialisation, KernelTemplate, Parameter
 from ck_post_build.flags import Flags
-from ck_post_build.macros import macros_in
+from ck_post_build.macros import macros_in, macros_naming
 from ck_post_build.resolve import ResolvedSite, Unresolved, resolve_sites
 from ck_post_build.sites import Site, find_sites
 from ck_post_build.source import SourceFile
@@ -48,7 +48,7 @@ class Parsed:
             return _parse(self.toolchain, self.source.path, text)
 
         twins = {name for name, wrapper in self.wrappers().items() if wrapper.problem is None}
-        macros = macros_in([self.source.text])
+        macros = macros_naming(macros_in([self.source.text]), KERNELS)
         return find_sites(self.unit, self.source, KERNELS, twins, macros, list, parse_text)
 
     def resolved(self, index: BlobIndex) -> tuple[list[ResolvedSite], list[Unresolved]]:

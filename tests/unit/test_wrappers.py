@@ -48,6 +48,16 @@ def test_twin_of_a_wrapper(tmp_path: Path, toolchain: Toolchain) -> None:
     ]
 
 
+def test_comments_in_the_head_and_in_captures(tmp_path: Path, toolchain: Toolchain) -> None:
+    body = """
+    template /* <( */ <typename T /* > */>
+    static float w /* ( */ (args a) { return [/* ] */ a // ]\n    ](int s) { return fmha_fwd_<T>(s, a); }(1); }
+    """
+    lines = of(tmp_path, toolchain, body).twin().split("\n")
+    assert lines[0] == "float ck_jit_w_call /* ( */ (ck_jit::Slot* T, const args& ck_jit_a) {"
+    assert lines[-1].strip() == (", T](int s) { return ck_jit_fwd_call(T, s, a); }(1); }")
+
+
 def test_lambdas_capture_the_slots_that_they_use(tmp_path: Path, toolchain: Toolchain) -> None:
     body = "template <typename T> float w(args a) { return [](args b) { return fmha_fwd_<T>(1, b); }(a); }\n"
     assert "return [T](args b) { return ck_jit_fwd_call(T, 1, b); }(a);" in of(tmp_path, toolchain, body).twin()
@@ -78,12 +88,24 @@ def test_a_function_in_several_files_gets_internal_linkage(tmp_path: Path, toolc
         ("return fmha_fwd_<T>(sizeof(T), a);", "its template parameter T is used other than to select a blob"),
         ("return fmha_fwd_<traits<sizeof(T)>>(1, a);", "a template argument of fmha_fwd_ is neither"),
         ("return fmha_fwd_<T>(1, a) + fmha_fwd_<traits<1>>(1, a);", "it calls one specialisation of fmha_fwd_"),
-        ("return SAME(fmha_fwd_<T>(1, a)) + fmha_fwd_<T>(1, a);", "its template parameter T is used other than"),
+        ("return SAME(fmha_fwd_<T>(1, a)) + fmha_fwd_<T>(1, a);", "it names fmha_fwd_ through a macro"),
+        ("return CALL(same<T>) + fmha_fwd_<T>(1, a);", "it names fmha_fwd_ through a macro"),
+        ("return CALL(traits<1>) + fmha_fwd_<T>(1, a);", "it names fmha_fwd_ through a macro"),
+        (
+            "return deduced(T(), a) + fmha_fwd_<T>(1, a);",
+            "it names deduced through a macro or without template arguments",
+        ),
     ],
 )
 def test_what_has_no_twin(tmp_path: Path, toolchain: Toolchain, body: str, problem: str) -> None:
-    text = f"#define SAME(...) __VA_ARGS__\ntemplate <typename T> float w(args a) {{ {body} }}\n"
-    assert problem in (of(tmp_path, toolchain, text).problem or "")
+    text = """
+    #define SAME(...) __VA_ARGS__
+    #define CALL(X) fmha_fwd_<X>(1, a)
+    template <typename X> using same = traits<sizeof(X)>;
+    template <typename T> float deduced(T, args a) { return fmha_fwd_<T>(1, a); }
+    template <typename T> float w(args a) { BODY }
+    """
+    assert problem in (of(tmp_path, toolchain, text.replace("BODY", body)).problem or "")
 
 
 def test_a_template_that_calls_no_kernel_is_none(tmp_path: Path, toolchain: Toolchain) -> None:
