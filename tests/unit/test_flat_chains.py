@@ -10,7 +10,7 @@ import pytest
 from golden.fixtures import FIXTURES, Fixture
 from golden.golden import copy_inputs, flags
 
-from ck_post_build import rewriter
+from ck_post_build import api_scan, rewriter
 from ck_post_build.compile_db import FixedFlags
 from ck_post_build.flat_chains import FlatText, flatten
 from ck_post_build.toolchain import Toolchain
@@ -42,16 +42,16 @@ def test_an_else_is_taken_out_between_a_brace_and_an_if_only() -> None:
 def test_every_fixture_gives_what_its_true_text_gives(fixture: Fixture, tmp_path: Path, toolchain: Toolchain) -> None:
     source = copy_inputs(fixture, tmp_path / "in")
     found = outputs(fixture, source, tmp_path / "flat", toolchain)
-    with mock.patch.object(rewriter, "flatten", lambda text: FlatText(text, {})):
+    with mock.patch.object(api_scan, "flatten", lambda text: FlatText(text, {})):
         assert found == outputs(fixture, source, tmp_path / "true", toolchain)
 
 
 def parses(source: Path, tmp_path: Path, toolchain: Toolchain) -> int:
     """Rewrite, check against the true text, and return how often the true text was parsed."""
-    true_text = mock.Mock(wraps=rewriter._parse_true_text)
-    with mock.patch.object(rewriter, "_parse_true_text", true_text):
+    true_text = mock.Mock(wraps=api_scan._parse_true_text)
+    with mock.patch.object(api_scan, "_parse_true_text", true_text):
         found = outputs(FWD, source, tmp_path / "flat", toolchain)
-    with mock.patch.object(rewriter, "flatten", lambda text: FlatText(text, {})):
+    with mock.patch.object(api_scan, "flatten", lambda text: FlatText(text, {})):
         assert found == outputs(FWD, source, tmp_path / "true", toolchain)
     return true_text.call_count
 
