@@ -55,7 +55,7 @@ def test_comments_in_the_head_and_in_captures(tmp_path: Path, toolchain: Toolcha
     """
     lines = of(tmp_path, toolchain, body).twin().split("\n")
     assert lines[0] == "float ck_jit_w_call /* ( */ (ck_jit::Slot* T, const args& ck_jit_a) {"
-    assert lines[-1].strip() == (", T](int s) { return ck_jit_fwd_call(T, s, a); }(1); }")
+    assert lines[-1].strip() == ", T](int s) { return ck_jit_fwd_call(T, s, a); }(1); }"
 
 
 def test_lambdas_capture_the_slots_that_they_use(tmp_path: Path, toolchain: Toolchain) -> None:
