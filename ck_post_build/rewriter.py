@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import gc
-import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,11 +82,9 @@ def rewrite(
             )
         progress(f"asking clang about {len(blobs)} blobs")
         questions = write_questions(blobs, texts)
-        for question in questions:
-            question.ask(toolchain.clang, pool)
         likely = likely_templates(texts)
         del texts
-        scans, library = _read_as_it_comes(toolchain, api_flags, units, questions, likely, blobs, progress)
+        scans, library = _read_as_it_comes(toolchain, api_flags, units, questions, likely, blobs, pool, progress)
         index, manifest = library.manifest.index, library.manifest
         files: list[ApiFile] = []
         discarded: list[LeftOut] = []
@@ -171,9 +167,12 @@ def _read_as_it_comes(
     questions: Sequence[Question],
     likely: set[str],
     blobs: dict[str, BlobSource],
+    pool: Executor,
     progress: Progress,
 ) -> tuple[dict[Path, Scan], _Library]:
-    """Work on what clang has parsed, whichever comes first: it parses the rest meanwhile.
+    """Work on what clang has parsed, whichever comes first: `pool` parses the rest meanwhile.
+
+    A question is asked once the one before is read and dropped, so that only one takes memory.
 
     Raises:
         CkPostBuildError: of several the one that comes first in a fixed order, API files before blobs.
@@ -181,31 +180,36 @@ def _read_as_it_comes(
     scans: dict[Path, Scan] = {}
     errors: dict[int, CkPostBuildError] = {}
     answers = Answers(blobs)
-    paths = {future: path for path, future in units.items()}
     unread = list(questions)
-    order: list[Future[Any]] = [*paths, *(question.asked for question in questions)]
+    paths = list(units)
+    waiting: dict[Future[Any], int] = {future: number for number, future in enumerate(units.values())}
 
-    def find(parsed: Future[ParsedApi]) -> None:
-        path = paths[parsed]
-        progress(f"finding the sites of {path.name}")
-        scans[path] = scan_api(toolchain, api_flags[path], parsed.result(), likely)
+    def ask() -> None:
+        unread[0].ask(toolchain.clang, pool)
+        waiting[unread[0].asked] = len(paths)
 
     def read_answer() -> None:
         progress(f"reading clang's answers, {len(unread)} left")
         answers.read(unread.pop(0))
+        if unread:
+            ask()
 
-    for done in as_completed(order):
-        ready: list[tuple[int, Callable[[], None]]] = []
-        if done in paths:
-            ready.append((order.index(done), functools.partial(find, done)))
-        # Only one after another, so that a message about two of them always names the same one.
-        for question in itertools.takewhile(lambda question: question.asked.done(), list(unread)):
-            ready.append((order.index(question.asked), read_answer))
-        for number, work in ready:
-            try:
-                work()
-            except CkPostBuildError as error:
-                errors[number] = error
+    def find(path: Path, parsed: Future[ParsedApi]) -> None:
+        progress(f"finding the sites of {path.name}")
+        scans[path] = scan_api(toolchain, api_flags[path], parsed.result(), likely)
+
+    ask()
+    while waiting:
+        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+        future = max(done, key=waiting.__getitem__)  # answers first: that makes room
+        number = waiting.pop(future)
+        try:
+            if number < len(paths):
+                find(paths[number], future)
+            else:
+                read_answer()
+        except CkPostBuildError as error:
+            errors[number] = error
     if errors:
         raise errors[min(errors)]
     return scans, _library(toolchain, api_flags, questions, answers.index())

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from oracle.build import Api
 
 from ck_post_build import Report
 
-from ..oracle.build import Api
 from .mutants import KINDS, mutants
 from .trial import Outcome, attempt, read_source
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from oracle.run import Oracle
+
 from ck_post_build.build_info import read_build_info
 from ck_post_build.errors import CkPostBuildError
 
-from ..oracle.run import Oracle
 from .mutants import Mutant, Source
 
 

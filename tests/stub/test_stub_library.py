@@ -10,7 +10,7 @@ from golden import lazy
 from golden.fixtures import FIXTURES
 from golden.golden import arguments, copy_inputs, environment
 
-from ck_post_build import rewriter
+from ck_post_build import api_resolve
 from ck_post_build.cli import main
 
 
@@ -50,6 +50,6 @@ def test_files_without_such_templates_are_not_parsed_twice(
     def unexpected(*_: object) -> None:
         raise AssertionError("looked for stubs")
 
-    monkeypatch.setattr(rewriter, "find_stub_sites", unexpected)
+    monkeypatch.setattr(api_resolve, "find_stub_sites", unexpected)
     main(["rewrite", *words, "-o", str(tmp_path)], standalone_mode=False)
     assert not (tmp_path / "ck_jit_stubs.S").exists()
