@@ -64,6 +64,18 @@ class Lab:
     def compiles(self) -> int:
         return toy.compiles(self.tmp)
 
+    def wait_for_orphans(self) -> None:
+        """Wait until no process runs any more that was started with this lab's environment."""
+        mark = os.fsencode(f"{self.tmp}/")
+
+        def is_of_this_lab(process: Path) -> bool:
+            try:
+                return mark in (process / "environ").read_bytes()
+            except OSError:  # it is gone, or another user's
+                return False
+
+        wait_for(lambda: not any(is_of_this_lab(process) for process in Path("/proc").glob("[0-9]*")))
+
     def entries(self) -> list[Path]:
         return sorted(self.cache.glob("*.so")) if self.cache.is_dir() else []
 
