@@ -49,7 +49,9 @@ def mutants(source: Source, seed: int, each: int) -> Iterator[Mutant]:
         seen: set[tuple[str, str]] = set()
         for _ in range(each):
             mutant = make(source, dice)
-            if mutant is not None and (mutant.kind, mutant.what) not in seen:
+            if mutant is None or mutant.source == source:  # nothing there to change
+                continue
+            if (mutant.kind, mutant.what) not in seen:
                 seen.add((mutant.kind, mutant.what))
                 yield mutant
 
