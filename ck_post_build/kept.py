@@ -23,24 +23,6 @@ _TEMPLATES = frozenset(
         CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION,
     }
 )
-_FUNCTIONS = frozenset(
-    {
-        CursorKind.FUNCTION_DECL,
-        CursorKind.CXX_METHOD,
-        CursorKind.CONSTRUCTOR,
-        CursorKind.DESTRUCTOR,
-        CursorKind.CONVERSION_FUNCTION,
-    }
-)
-_NESTS = frozenset(
-    {
-        CursorKind.NAMESPACE,
-        CursorKind.STRUCT_DECL,
-        CursorKind.CLASS_DECL,
-        CursorKind.LINKAGE_SPEC,
-        CursorKind.UNEXPOSED_DECL,
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -85,7 +67,7 @@ def templates_without_twin(
 
     def look(cursor: Cursor) -> None:
         for child in libclang.children(cursor):
-            if child.kind not in _TEMPLATES | _FUNCTIONS | _NESTS or child.location.file is None:
+            if child.kind not in _TEMPLATES | libclang.FUNCTIONS | libclang.SCOPES or child.location.file is None:
                 continue
             path = child.location.file.name
             if path not in texts:
@@ -97,7 +79,7 @@ def templates_without_twin(
             text = texts[path][start:end]
             if (path, start) in kept or not mention.search(text, max(text.find("{"), 0)) or "{" not in text:
                 continue
-            if child.kind in _NESTS:
+            if child.kind in libclang.SCOPES:
                 look(child)
             elif child.kind in _TEMPLATES or path != str(api.path):
                 found.append(Kept(child.spelling, start if path == str(api.path) else None, text))

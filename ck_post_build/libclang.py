@@ -23,6 +23,26 @@ DETAILED_PREPROCESSING_RECORD = 0x01
 # What a libclang of another version than its resource directory needs in order to read HIP's headers.
 _FOREIGN_RESOURCES = ("-D__builtin_amdgcn_wavefrontsize()=64", "-D__builtin_amdgcn_fence(...)=((void)0)")
 
+FUNCTIONS = frozenset(
+    {
+        CursorKind.FUNCTION_DECL,
+        CursorKind.CXX_METHOD,
+        CursorKind.CONSTRUCTOR,
+        CursorKind.DESTRUCTOR,
+        CursorKind.CONVERSION_FUNCTION,
+    }
+)
+# What functions may be declared in.
+SCOPES = frozenset(
+    {
+        CursorKind.NAMESPACE,
+        CursorKind.STRUCT_DECL,
+        CursorKind.CLASS_DECL,
+        CursorKind.LINKAGE_SPEC,
+        CursorKind.UNEXPOSED_DECL,
+    }
+)
+
 _load_lock = threading.Lock()
 
 

@@ -18,24 +18,6 @@ from ck_post_build.braced_names import specialisations
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.source import BLANK, COMMENT_OR_TEXT, SourceFile, blanked
 
-_FUNCTIONS = frozenset(
-    {
-        CursorKind.FUNCTION_DECL,
-        CursorKind.CXX_METHOD,
-        CursorKind.CONSTRUCTOR,
-        CursorKind.DESTRUCTOR,
-        CursorKind.CONVERSION_FUNCTION,
-    }
-)
-_NESTS_FUNCTIONS = frozenset(
-    {
-        CursorKind.NAMESPACE,
-        CursorKind.STRUCT_DECL,
-        CursorKind.CLASS_DECL,
-        CursorKind.LINKAGE_SPEC,
-        CursorKind.UNEXPOSED_DECL,
-    }
-)
 _TEMPLATES = frozenset({CursorKind.FUNCTION_TEMPLATE, CursorKind.CLASS_TEMPLATE})
 _NOT_CUT = frozenset(
     {
@@ -210,9 +192,9 @@ def _functions(cursor: Cursor, *, main_file_only: bool) -> Iterator[Cursor]:
     for child in cursor.get_children():
         if main_file_only and not libclang.is_in_main_file(child):
             continue
-        if child.kind in _FUNCTIONS or child.kind in _TEMPLATES or child.kind in _VARIABLES:
+        if child.kind in libclang.FUNCTIONS or child.kind in _TEMPLATES or child.kind in _VARIABLES:
             yield child
-        elif child.kind in _NESTS_FUNCTIONS:
+        elif child.kind in libclang.SCOPES:
             yield from _functions(child, main_file_only=False)
 
 
@@ -266,7 +248,7 @@ class _Finder:
 
     def walk(self, function: Cursor) -> None:
         """Collect the sites in `function`. A stack, since an ``else if`` chain nests a thousand deep."""
-        result = function.result_type.get_canonical().spelling if function.kind in _FUNCTIONS else ""
+        result = function.result_type.get_canonical().spelling if function.kind in libclang.FUNCTIONS else ""
         self._pending = [(function, _Context(None, False, result, in_template=function.kind in _TEMPLATES))]
         while self._pending:
             self._visit(*self._pending.pop())

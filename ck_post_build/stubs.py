@@ -24,25 +24,7 @@ from ck_post_build.sites import Site
 from ck_post_build.source import SourceFile, blanked
 from ck_post_build.virtual_functions import parse_probes, probed, probes
 
-_FUNCTIONS = frozenset(
-    {
-        CursorKind.FUNCTION_DECL,
-        CursorKind.CXX_METHOD,
-        CursorKind.CONSTRUCTOR,
-        CursorKind.DESTRUCTOR,
-        CursorKind.CONVERSION_FUNCTION,
-    }
-)
-_ENTITIES = _FUNCTIONS | {CursorKind.VAR_DECL}
-_NESTS = frozenset(
-    {
-        CursorKind.NAMESPACE,
-        CursorKind.STRUCT_DECL,
-        CursorKind.CLASS_DECL,
-        CursorKind.LINKAGE_SPEC,
-        CursorKind.UNEXPOSED_DECL,
-    }
-)
+_ENTITIES = libclang.FUNCTIONS | {CursorKind.VAR_DECL}
 
 
 @dataclass(frozen=True)
@@ -157,7 +139,7 @@ def _own_functions(cursor: Cursor, *, main_file_only: bool = True) -> Iterator[C
             continue
         if child.kind in _ENTITIES or child.kind == CursorKind.FIELD_DECL:
             yield child
-        elif child.kind in _NESTS:
+        elif child.kind in libclang.SCOPES:
             yield from _own_functions(child, main_file_only=False)
 
 
@@ -212,7 +194,7 @@ def _found(unit: TranslationUnit, source: SourceFile, graph: _References) -> lis
     found: list[tuple[int, _Node]] = []
     for function in own:
         for expression, target in _references(function):
-            if _key(target) in places or target.semantic_parent.kind in _FUNCTIONS:
+            if _key(target) in places or target.semantic_parent.kind in libclang.FUNCTIONS:
                 continue
             if not graph.calls.has(expression, target):
                 found.append((source.line_of(libclang.offsets(expression)[0]), graph.node(target)))

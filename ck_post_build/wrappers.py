@@ -20,15 +20,6 @@ from ck_post_build.names import entry_point
 from ck_post_build.source import BLANK, Edit, SourceFile, blanked
 from ck_post_build.template_cursors import PARAMETERS, overloaded, referenced_count, template_defaults
 
-_NESTS = frozenset(
-    {
-        CursorKind.NAMESPACE,
-        CursorKind.STRUCT_DECL,
-        CursorKind.CLASS_DECL,
-        CursorKind.LINKAGE_SPEC,
-        CursorKind.UNEXPOSED_DECL,
-    }
-)
 _NAMES = frozenset({CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR})
 _VOID_TEST = re.compile(
     r"(?:std\s*::\s*)?"
@@ -160,12 +151,12 @@ def _templates(unit: TranslationUnit, api: SourceFile, names: set[str]) -> Itera
 
     def walk(cursor: Cursor) -> Iterator[tuple[Cursor, SourceFile]]:
         for child in libclang.children(cursor):
-            if child.kind != CursorKind.FUNCTION_TEMPLATE and child.kind not in _NESTS:
+            if child.kind != CursorKind.FUNCTION_TEMPLATE and child.kind not in libclang.SCOPES:
                 continue
             source = source_of(child)
             if source is None:
                 continue
-            if child.kind in _NESTS:
+            if child.kind in libclang.SCOPES:
                 yield from walk(child)
             elif child.is_definition():
                 yield child, source
