@@ -50,12 +50,11 @@ def _parse_true_text(toolchain: Toolchain, source: SourceFile, flags: Flags) -> 
 
 
 def _parse(toolchain: Toolchain, path: Path, flags: Flags, text: str | None = None, more: int = 0) -> TranslationUnit:
-    arguments = [*flags.arguments, *_arch_flags(flags)]
-    return libclang.parse(toolchain.clang, path, arguments, options=libclang.INCOMPLETE | more, text=text)
+    return libclang.parse(toolchain.clang, path, _arguments(flags), options=libclang.INCOMPLETE | more, text=text)
 
 
-def _arch_flags(flags: Flags) -> list[str]:
-    return [f"--offload-arch={flags.arches[0]}"] if flags.arches else []
+def _arguments(flags: Flags) -> list[str]:
+    return [*flags.arguments, *(f"--offload-arch={arch}" for arch in flags.arches[:1])]
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,7 @@ class Scan:
     """An API file with what was found in it.
 
     Attributes:
+        arguments: those of its parse.
         wrappers: those that have a twin.
         stay: definitions without one; sites may hide behind them.
         naming: matches what a kernel may be behind.
@@ -107,7 +107,6 @@ def scan_api(toolchain: Toolchain, flags: Flags, parsed: ParsedApi, templates: s
     sites = find_sites(unit, source, templates, twins, naming, skipped_ranges, parse_text, parsed.continued)
     if sites is None:
         return scan_api(toolchain, flags, _parse_true_text(toolchain, source, flags), templates)
-    arguments = [*flags.arguments, *_arch_flags(flags)]
     words: frozenset[str] = frozenset().union(*macros.values())
     names = names_to_kernels(templates, wrappers, naming)
-    return Scan(parsed, arguments, twins, sites, left, names, without, words)
+    return Scan(parsed, _arguments(flags), twins, sites, left, names, without, words)

@@ -87,6 +87,13 @@ class BlobIndex:
     traits: TraitTemplates = field(default_factory=TraitTemplates)
     _demangled: dict[frozenset[str], dict[tuple[str, tuple[str, ...]], Instance]] = field(default_factory=dict)
 
+    def symbols(self) -> dict[str, list[str]]:
+        """Return for each blob's name its kernels' symbols, sorted."""
+        found: dict[str, list[str]] = {name: [] for name in self.blobs}
+        for instance in self.instances:
+            found[instance.blob] += [kernel.symbol for kernel in instance.kernels]
+        return {name: sorted(symbols) for name, symbols in found.items()}
+
     def by_demangled_arguments(self, templates: Collection[str]) -> dict[tuple[str, tuple[str, ...]], Instance]:
         """Return `by_arguments` for some templates, with arguments as the demangler writes them."""
         key = frozenset(templates)

@@ -37,7 +37,7 @@ from ck_post_build.source import read_text
 BLOB_SUFFIXES = (".cpp", ".cc", ".cxx", ".cu", ".hip")
 UNIT_NAME = "ck_jit_blob_index.cpp"
 
-# A unit of all 15,000 blobs takes half a gigabyte; of smaller ones, one is read and dropped while the next is parsed.
+# A unit of all 15,000 blobs takes half a gigabyte. Of smaller ones each is read and dropped before the next is parsed.
 _MOST_BLOBS = 8000
 _DEFINE = re.compile(r"#\s*define\s+(\w+)")
 
@@ -101,11 +101,10 @@ class Question:
     Attributes:
         digests: for each blob's name, a hash of all that is asked about it. The same text has the same answer.
         asked: done when the unit is parsed.
-        parsed: the parse; dropped once it is read, because it takes half a gigabyte.
+        parsed: the parse; dropped once it is read, because it takes hundreds of megabytes.
     """
 
     unit: Unit
-    flags: tuple[str, ...]
     blobs: Sequence[BlobSource]
     digests: dict[str, str]
     asked: Future[None] = field(init=False)
@@ -117,7 +116,8 @@ class Question:
 
     def _parse(self, clang: libclang.Clang) -> None:
         path, text = self.blobs[0].path.parent / UNIT_NAME, "\n".join(self.unit.lines) + "\n"
-        self.parsed = libclang.parse(clang, path, self.flags, options=libclang.INCOMPLETE, text=text)
+        flags = self.blobs[0].flags.arguments
+        self.parsed = libclang.parse(clang, path, flags, options=libclang.INCOMPLETE, text=text)
 
 
 def write_questions(blobs: dict[str, BlobSource], texts: dict[str, BlobText]) -> list[Question]:
@@ -126,15 +126,13 @@ def write_questions(blobs: dict[str, BlobSource], texts: dict[str, BlobText]) ->
     for blob in blobs.values():
         groups[blob.flags.arguments, texts[blob.name].prologue].append(blob)
     return [
-        _question(flags, prologue, members[first : first + _MOST_BLOBS], texts)
-        for (flags, prologue), members in groups.items()
+        _question(prologue, members[first : first + _MOST_BLOBS], texts)
+        for (_, prologue), members in groups.items()
         for first in range(0, len(members), _MOST_BLOBS)
     ]
 
 
-def _question(
-    flags: tuple[str, ...], prologue: tuple[str, ...], blobs: Sequence[BlobSource], texts: dict[str, BlobText]
-) -> Question:
+def _question(prologue: tuple[str, ...], blobs: Sequence[BlobSource], texts: dict[str, BlobText]) -> Question:
     unit = Unit(lines=list(prologue))
     digests = {}
     for number, blob in enumerate(blobs):
@@ -142,7 +140,7 @@ def _question(
         _write_blob(unit, space, blob, texts[blob.name])
         asked = "\n".join((*prologue, *unit.lines[first:])).replace(space, "")
         digests[blob.name] = hashlib.sha256(asked.encode("latin-1")).hexdigest()[:16]
-    return Question(unit, flags, blobs, digests)
+    return Question(unit, blobs, digests)
 
 
 def likely_templates(texts: dict[str, BlobText]) -> set[str]:

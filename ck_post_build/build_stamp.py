@@ -1,4 +1,7 @@
-"""What a build depends on, by size and time stamp: is the output directory up to date, and if not, is it just for some blobs?"""
+"""What a build depends on: is the output directory up to date, and if not, is it just for some blobs?
+
+Files count by size and time stamp, API files by content.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +57,15 @@ def take_stamp(
         CkPostBuildError: a file is gone, or a directory cannot be listed.
     """
     flags_state = _FlagsState(flags)
-    rest = hashlib.sha256(repr((toolchain, [_state(path) for path in tool_files()])).encode())
+    rest = hashlib.sha256(repr(toolchain).encode())
     sources = list_blob_files(api, blob_dirs)
     # By content: CK's generator writes it again, with the same text, whenever it runs.
     pieces = [f"{path} {hashlib.sha256(read_text(path).encode('latin-1')).hexdigest()}" for path in api]
     pieces += [flags_state.of(path) for path in (*api, *sources)]
-    pieces += [_state(header) for place in header_places(output) for header in header_files(place)]
+    headers = [header for place in header_places(output) for header in header_files(place)]
+    pieces += [f"{path} {_state(path)}" for path in (*tool_files(), *headers)]
     for piece in pieces:
-        rest.update(piece.encode("utf-8", "surrogateescape"))
+        rest.update(piece.encode("utf-8", "surrogateescape") + b"\0")
     return Stamp(rest.hexdigest(), {str(path): _state(path) for path in sources})
 
 
@@ -99,4 +103,4 @@ def _state(path: Path) -> str:
         status = path.stat()
     except OSError as error:
         raise CkPostBuildError(f"cannot read the file: {error.strerror}", file=path) from error
-    return f"{path} {status.st_size} {status.st_mtime_ns}\n"
+    return f"{status.st_size} {status.st_mtime_ns}"

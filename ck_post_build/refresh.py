@@ -74,8 +74,5 @@ def _mean_the_same(
         answers = Answers(doubtful)
         for question in questions:
             answers.read(question)
-    symbols: dict[str, list[str]] = {name: [] for name in doubtful}
-    for instance in answers.index().instances:
-        symbols[instance.blob] += [kernel.symbol for kernel in instance.kernels]
     kept.asked |= {name: digests[name] for name in doubtful}
-    return all(sorted(symbols[name]) == known[name].symbols for name in doubtful)
+    return answers.index().symbols() == {name: known[name].symbols for name in doubtful}

@@ -20,7 +20,7 @@ from ck_post_build.overlay import find_overlays
 from ck_post_build.report import Entry, LeftOut, Report
 from ck_post_build.tables import find_tables, with_tables
 
-MANIFEST_RECORDS = "ck_jit_manifest"
+_MANIFEST_RECORDS = "ck_jit_manifest"
 
 
 def library_outputs(manifest: Manifest, asked: dict[str, str]) -> dict[str, bytes]:
@@ -29,7 +29,7 @@ def library_outputs(manifest: Manifest, asked: dict[str, str]) -> dict[str, byte
     return {
         "ck_jit_dispatch.h": glue.dispatch_header(manifest).encode(),
         HEADER: manifest_header(tables).encode("utf-8", "surrogateescape"),
-        MANIFEST_RECORDS: manifest.records(),
+        _MANIFEST_RECORDS: manifest.records(),
         KEPT: msgspec.msgpack.encode(KeptIndex(tables, asked)),
     }
 
@@ -75,9 +75,7 @@ def build_info(
     files: Sequence[ApiFile], api_flags: dict[Path, Flags], index: BlobIndex, manifest: Manifest, headers: HeaderTree
 ) -> bytes:
     """Return the build info: what later steps need, with paths of this machine."""
-    symbols: dict[str, list[str]] = {name: [] for name in index.blobs}
-    for instance in index.instances:
-        symbols[instance.blob] += [kernel.symbol for kernel in instance.kernels]
+    symbols = index.symbols()
     info = BuildInfo(
         apis=[
             ApiInfo(
@@ -94,13 +92,13 @@ def build_info(
                 list(manifest.flag_sets[name].arguments),
                 blob.source_hash,
                 manifest.flag_sets[name].headers_hash,
-                sorted(symbols[name]),
+                symbols[name],
             )
             for name, blob in index.blobs.items()
         ],
         headers={str(path): place for path, place in headers.places.items()},
         arches=list(manifest.arches),
-        manifest_records=MANIFEST_RECORDS,
+        manifest_records=_MANIFEST_RECORDS,
         parameters=index.traits.parameters,
         enums=index.traits.enums,
         stubs=_has_stubs(files),

@@ -220,7 +220,7 @@ def _library(
 ) -> _Library:
     headers = HeaderTree(toolchain.rocm)
     arches = _arches([*api_flags.values(), *(blob.flags for blob in index.blobs.values())])
-    manifest = Manifest(index, flag_sets(index, headers), arches)
+    manifest = Manifest(index, _flag_sets(index, headers), arches)
     asked = {name: digest for question in questions for name, digest in question.digests.items()}
     return _Library(manifest, headers, library_outputs(manifest, asked))
 
@@ -229,7 +229,7 @@ def _arches(flags: Sequence[Flags]) -> list[str]:
     return list(dict.fromkeys(arch for f in flags for arch in f.arches))
 
 
-def flag_sets(index: BlobIndex, headers: HeaderTree) -> dict[str, FlagSet]:
+def _flag_sets(index: BlobIndex, headers: HeaderTree) -> dict[str, FlagSet]:
     """Return the flags of each blob as they travel; fills `headers` with the directories that they name."""
     known: dict[tuple[str, ...], FlagSet] = {}
     for blob in index.blobs.values():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -239,9 +239,14 @@ def by_line(sites: Sequence[StubSite]) -> list[StubSite]:
 
 def _joined(sites: Sequence[StubSite]) -> StubSite:
     symbols = sorted({symbol for site in sites for symbol in site.symbols})
-    instances = {id(instance): instance for site in sites for instance in site.instances}
-    ordered = sorted(instances.values(), key=lambda i: (i.blob, i.arguments))
-    return StubSite(sites[0].line, min(site.direction for site in sites), tuple(symbols), tuple(ordered))
+    instances = _ordered(instance for site in sites for instance in site.instances)
+    return StubSite(sites[0].line, min(site.direction for site in sites), tuple(symbols), instances)
+
+
+def _ordered(instances: Iterable[Instance]) -> tuple[Instance, ...]:
+    """Return each of `instances` once, in order of the blobs' names."""
+    different = {id(instance): instance for instance in instances}
+    return tuple(sorted(different.values(), key=lambda instance: (instance.blob, instance.arguments)))
 
 
 def _kernels(root: _Node) -> dict[str, str]:
@@ -269,7 +274,6 @@ def _resolve(kernels: dict[int, dict[str, str]], index: BlobIndex) -> tuple[list
             arguments = template_arguments(missing[0], template.rpartition("::")[2])
             unresolved.append(Unresolved(line, template, arguments))
             continue
-        instances = {id(i): i for i in (index.by_symbol[symbol] for symbol in symbols)}
-        ordered = sorted(instances.values(), key=lambda i: (i.blob, i.arguments))
-        sites.append(StubSite(line, direction(min(symbols.values())), tuple(sorted(symbols)), tuple(ordered)))
+        instances = _ordered(index.by_symbol[symbol] for symbol in symbols)
+        sites.append(StubSite(line, direction(min(symbols.values())), tuple(sorted(symbols)), instances))
     return sites, unresolved

@@ -26,5 +26,18 @@ inline const std::vector<Problem> problems{
     {"bf16, 512: no kernel", "bf16", 512},
 };
 
+// What the arguments of all directions have.
+template <typename Traits, typename Args> void fill(Traits &traits, Args &args, const Problem &p) {
+    traits.hdim_q = traits.hdim_v = args.hdim_q = args.hdim_v = p.head_size;
+    traits.data_type = p.data_type;
+    traits.is_group_mode = p.group;
+    traits.mask_type = static_cast<decltype(traits.mask_type)>(p.mask);
+    traits.bias_type = static_cast<decltype(traits.bias_type)>(p.bias);
+    traits.has_dropout = p.dropout;
+    args.seqlen_q = args.seqlen_k = args.max_seqlen_q = 4096;
+    args.batch = 4;
+    args.nhead_q = args.nhead_k = 32;
+}
+
 // Calls the dispatcher at `function` for one problem `count` times and returns the last result.
 float call(void *function, const Problem &problem, long count);

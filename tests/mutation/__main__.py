@@ -10,9 +10,6 @@ from pathlib import Path
 
 import click
 
-# The oracle is a package beside this one.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from .mutants import mutants
 from .trial import Outcome, attempt, read_source
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from oracle.build import Api
 
 from ck_post_build import Report
+from tests.oracle.build import Api
 
 from .mutants import KINDS, mutants
 from .trial import Outcome, attempt, read_source
