@@ -145,10 +145,13 @@ splits() {
     can_split || return 1
     local device fatbin handle
     parts=$(mktemp -d -- "$(dirname -- "$output")/parts.XXXXXX") || return 1
-    local half=("$hipcc" "${arguments[@]}" -fPIC -cuid=ck_jit -Wno-unused-command-line-argument)
-    run "${half[@]}" --cuda-device-only -o "$parts/device.hipfb" "$source_path" &
+    half=("$hipcc" "${arguments[@]}" -fPIC -cuid=ck_jit -Wno-unused-command-line-argument)
+    find_precompiled || pch=''
+    [[ -z $pch || ${CK_JIT_PRECOMPILE-} != first ]] || precompile || true
+    device_half &
     device=$!
     run "${half[@]}" --cuda-host-only -c -o "$parts/host.o" "$source_path" >"$parts/host.log" 2>&1 || true
+    [[ -z $pch || -e $pch ]] || precompile_meanwhile
     wait "$device" || exit # most errors are in both halves, and said once is enough
     cat "$parts/host.log" >&2
     [[ -s $parts/host.o ]] || exit 1
@@ -159,6 +162,90 @@ splits() {
     run "$hipcc" "${arguments[@]}" "${link[@]}" -o "$output" -x none "$parts/host.o" "$parts/device.o" \
         >"$parts/link.log" 2>&1 || return 1
     cat "$parts/link.log" >&2
+}
+
+# The device half, with the precompiled header where there is one. Where it cannot be read or does not fit, without; an
+# empty file in its place then says that it is not to be tried again.
+device_half() {
+    local device=("${half[@]}" --cuda-device-only -o "$parts/device.hipfb" "$source_path") intact
+    if [[ -z $pch || ! -s $pch ]]; then
+        run "${device[@]}"
+        return
+    fi
+    touch -c -- "$pch" || true # in use
+    is_intact &
+    intact=$!
+    if run "${device[@]}" "${without_modules[@]}" -Xclang -include-pch -Xclang "$pch" 2>"$parts/device.log"; then
+        if wait "$intact"; then
+            cat "$parts/device.log" >&2
+            return
+        fi
+        rm -f -- "$pch"
+        run "${device[@]}"
+        return
+    fi
+    run "${device[@]}" || return
+    : >"$parts/useless.pch"
+    mv -f -- "$parts/useless.pch" "$pch" || true
+}
+
+is_intact() { [[ $(sha256sum <"$pch") == "$(cat -- "$pch.sum")" ]]; }
+
+# In C++20, clang takes what it reads from a precompiled header for a module's, in which no two functions may differ in
+# nothing but being for the host or the device. HIP's headers have such.
+without_modules=(-Xclang -fno-cxx-modules)
+
+# Where the device half's precompiled header for this blob is or will be, in $pch, and what it is made of, in $prologue. The
+# root has records "blob TAB header", each closed by a zero byte. Clang itself refuses it once a header has changed.
+find_precompiled() {
+    local name=${source_path##*/} records record='' arch=" ${arguments[*]} "
+    [[ -n ${CK_JIT_PRECOMPILED-} && ${CK_JIT_PRECOMPILE-} != 0 && $source_path == "$root"/* ]] || return 1
+    arch=${arch#*' --offload-arch='}
+    [[ $arch != *' --offload-arch='* && ${arch%% *} != *,* ]] || return 1
+    type -P flock sha256sum >/dev/null || return 1
+    records=("$root"/*.precompile)
+    IFS= read -r -d '' record < <(grep -zhF -m 1 -- "$name"$'\t' "${records[@]}" 2>/dev/null) || true
+    [[ $record == "$name"$'\t'* ]] || return 1
+    prologue=$root/${record#*$'\t'}
+    [[ -r $prologue ]] || return 1
+    pch=$({
+        printf '%s\0' "$prologue" "${arguments[@]}"
+        stat -c '%Y %s' -- "$prologue"
+    } | sha256sum)
+    pch=$CK_JIT_PRECOMPILED/${pch%% *}.pch
+}
+
+# Makes the precompiled header, or waits for who is making it. It holds what the blob includes first and the templates of a
+# kernel like the blob's, instantiated. Clang failing leaves an empty file; being killed leaves none.
+precompile() {
+    local status=0
+    mkdir -p -- "$CK_JIT_PRECOMPILED" || return
+    {
+        flock 8 || return
+        [[ ! -e $pch ]] || return 0
+        rm -f -- "$pch".part*
+        find "$(dirname -- "$CK_JIT_PRECOMPILED")" -type f -mtime +7 -delete || true # a hundred megabytes each
+        run "${half[@]}" "${without_modules[@]}" --cuda-device-only -fsyntax-only -Xclang -emit-pch \
+            -Xclang -fpch-instantiate-templates -Xclang -o -Xclang "$pch.part" "$prologue" || status=$?
+        ((status < 128)) || return 0
+        ((status == 0)) || : >"$pch.part"
+        sha256sum <"$pch.part" >"$pch.sum" && mv -- "$pch.part" "$pch"
+    } 8>"$pch.lock" >"$pch.log" 2>&1
+}
+
+# The same in the background, with what others leave of the machine, for the next blob. It outlives this script, in a process
+# group of its own, but not the process that wanted the blob.
+precompile_meanwhile() {
+    set -m
+    (
+        set +m
+        renice -n 19 -p "$BASHPID" || true
+        while kill -0 "$PPID"; do sleep 1; done && kill -KILL 0 &
+        precompile || true
+        kill -KILL 0
+    ) </dev/null >/dev/null 2>&1 &
+    set +m
+    disown
 }
 
 # The name in the host object that starts like this; some versions of clang end it in a hash of the cuid.

@@ -34,7 +34,10 @@ Failure compiling_is_off(const Request &request) {
                    shell_quoted(request.blob.name));
 }
 
-Command compile_command(const Request &request, const std::string &hipcc, const std::string &output) {
+// Only in the scratch directory, which nobody else can write.
+bool in_scratch(const std::string &path) { return path.rfind(config().scratch_dir + "/", 0) == 0; }
+
+Command compile_command(const Request &request, const Compiler &compiler, const std::string &output) {
     Command command;
     command.arguments = {config().script};
     const auto add = [&](const std::string &option, const std::string &value) {
@@ -48,13 +51,16 @@ Command compile_command(const Request &request, const std::string &hipcc, const 
         add("--blob", request.blob.name);
     }
     add("--output", output);
-    add("--hipcc", hipcc);
+    add("--hipcc", compiler.hipcc);
     add("--root", config().root);
     if (config().verbose)
         command.arguments.push_back("--verbose");
     // CK_JIT_LIFELINE tells the script that the end of stdin means the end of the process that wants the
     // blob.
     command.environment = {"CK_JIT_ARCH=" + request.expected.arch, "CK_JIT_LIFELINE=1"};
+    if (in_scratch(output))
+        command.environment.push_back("CK_JIT_PRECOMPILED=" + config().scratch_dir + "/precompiled/" +
+                                      compiler.key);
     command.directory = config().root;
     command.timeout = config().compile_timeout;
     return command;
@@ -83,7 +89,7 @@ std::string run_script(const Request &request, const Compiler &compiler, const s
     const auto start = Clock::now();
     BuildLog log(request.entry_name(compiler.key));
     const ExitStatus status =
-        run(compile_command(request, compiler.hipcc, output), [&](std::string_view text) {
+        run(compile_command(request, compiler, output), [&](std::string_view text) {
             log.add(text);
             if (config().verbose)
                 write_all(STDERR_FILENO, text);

@@ -117,13 +117,13 @@ def _run_prebuild(
         )
     else:
         from ck_post_build.cache_key import compiler_id, compiler_key, read_script
-        from ck_post_build.compile_blob import Compiler
+        from ck_post_build.compile_blob import MANY, Compiler
         from ck_post_build.prebuild import prebuild
 
         by = compiler_id(runtime_env.find_hipcc())
-        compiler = Compiler(place, by.hipcc, runtime_env.compile_timeout())
         key = compiler_key(by.identity, read_script(place))
-        outcomes = prebuild(targets, cache, compiler, key, jobs or runtime_env.usable_cores())
+        compiler = Compiler(place, by.hipcc, runtime_env.compile_timeout(), key, many=len(targets) >= MANY)
+        outcomes = prebuild(targets, cache, compiler, jobs or runtime_env.usable_cores())
     try:
         found = follow(outcomes, len(targets))
     finally:

@@ -214,7 +214,8 @@ def install(build_dir: Path, prefix: Path) -> None:
     """
     from ck_post_build.install import install as install_library
 
-    click.echo(str(install_library(build_dir, prefix)))
+    library = install_library(build_dir, prefix, lambda text: click.echo(f"note: {text}", err=True))
+    click.echo(str(library))
 
 
 @main.command()

@@ -22,6 +22,9 @@ from ck_post_build.errors import CkPostBuildError
 from ck_post_build.jit_root import RootBlob
 from ck_post_build.runtime_env import private_dir, scratch_dir, temp_dir
 
+# Of so many blobs, precompiling headers first takes less time than it saves.
+MANY = 8
+
 _WORK_PREFIX = "work."
 _LONGEST_LINE = 400
 
@@ -51,11 +54,15 @@ class Compiler:
         root: the directory with the script, sources and headers, absolute.
         hipcc: the compiler to run.
         timeout: seconds that one compile may take.
+        key: the compiler's, as in names of entries.
+        many: whether so much is to be compiled that it pays to precompile headers first, and not beside.
     """
 
     root: Path
     hipcc: str
     timeout: float
+    key: str
+    many: bool
     _running: set[int] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopped: bool = False
@@ -95,6 +102,11 @@ class Compiler:
 
     def _run_script(self, blob: RootBlob, arch: str, output: Path) -> bytes:
         flags = f"{flag_text.join(blob.flags)} --offload-arch={arch}"
+        environment = {**os.environ, "CK_JIT_ARCH": arch, "CK_JIT_LIFELINE": "1"}
+        if output.is_relative_to(scratch_dir()):  # where nobody else can write
+            environment["CK_JIT_PRECOMPILED"] = f"{scratch_dir()}/precompiled/{self.key}"
+        if self.many:
+            environment.setdefault("CK_JIT_PRECOMPILE", "first")
         command = [str(self.root / SCRIPT), "--blob-source", blob.source, "--blob-flags", flags]
         command += ["--output", str(output), "--hipcc", self.hipcc, "--root", str(self.root)]
         with self._lock:
@@ -107,7 +119,7 @@ class Compiler:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 cwd=self.root,
-                env={**os.environ, "CK_JIT_ARCH": arch, "CK_JIT_LIFELINE": "1"},
+                env=environment,
                 start_new_session=True,
             )
             self._running.add(process.pid)

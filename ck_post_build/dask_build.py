@@ -56,21 +56,20 @@ class _Roots(distributed.WorkerPlugin):
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.mkdir(parents=True)
         unpack_sources(self._archive, self.root)
-        self.compiler = Compiler(self.root, "", self._timeout)
-        self.key = ""
+        self.compiler = Compiler(self.root, "", self._timeout, "", many=True)
 
     def teardown(self, worker: Any) -> None:
         """End what still runs, and remove the copy."""
         self.compiler.stop()
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def ready(self) -> tuple[Compiler, str]:
-        """Return the compiler and its key; both are found once a worker. Raises CkPostBuildError where there is none."""
-        if not self.key:
+    def ready(self) -> Compiler:
+        """Return the compiler, which is found once a worker. Raises CkPostBuildError where there is none."""
+        if not self.compiler.key:
             by = compiler_id(runtime_env.find_hipcc())
             self.compiler.hipcc = by.hipcc
-            self.key = compiler_key(by.identity, read_script(self.root))
-        return self.compiler, self.key
+            self.compiler.key = compiler_key(by.identity, read_script(self.root))
+        return self.compiler
 
 
 def _plugin(worker: Any, name: str) -> _Roots:
@@ -82,7 +81,7 @@ def _plugin(worker: Any, name: str) -> _Roots:
 def _compiler_key(plugin: str, dask_worker: Any) -> str:
     """Run on a worker: return the key of its compiler, or a message after a blank."""
     try:
-        return _plugin(dask_worker, plugin).ready()[1]
+        return _plugin(dask_worker, plugin).ready().key
     except CkPostBuildError as error:
         return f" {error}"
 
@@ -90,7 +89,7 @@ def _compiler_key(plugin: str, dask_worker: Any) -> str:
 def _compile(plugin: str, blob: RootBlob, source: bytes, arch: str) -> tuple[str, Compiled]:
     """Run on a worker: compile a blob, and return the key of the compiler with the result."""
     try:
-        compiler, key = _plugin(_dask.get_worker(), plugin).ready()
+        compiler = _plugin(_dask.get_worker(), plugin).ready()
     except CkPostBuildError as error:
         return "", Compiled(None, str(error), b"", 0.0)
     name = hashlib.sha256(blob.name.encode("utf-8", "surrogateescape") + source).hexdigest()[:32]
@@ -98,7 +97,7 @@ def _compile(plugin: str, blob: RootBlob, source: bytes, arch: str) -> tuple[str
     path = compiler.root / "sources" / name / Path(blob.source).name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(source)
-    return key, compiler.compile(msgspec.structs.replace(blob, source=str(path)), arch)
+    return compiler.key, compiler.compile(msgspec.structs.replace(blob, source=str(path)), arch)
 
 
 def prebuild_on_workers(

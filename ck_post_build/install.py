@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -12,20 +13,22 @@ from ck_post_build.build import LIBRARY_FILE
 from ck_post_build.build_info import read_build_info
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.headers import header_files, header_place
-from ck_post_build.jit_root import JIT_ROOT, manifest_name
+from ck_post_build.jit_root import JIT_ROOT, RootManifest, manifest_name
 from ck_post_build.manifest import SOURCE_DIRECTORY
 from ck_post_build.output import write_all
+from ck_post_build.precompile import precompile_files
 from ck_post_build.resources import resource_dir
+from ck_post_build.toolchain import find_toolchain
 from ck_post_build.verify import as_root_manifest
 
 COMPILE_SCRIPT = "ck_jit_compile.sh"
 
 
-def install(build_dir: Path, prefix: Path) -> Path:
+def install(build_dir: Path, prefix: Path, note: Callable[[str], None] = lambda text: None) -> Path:
     """Install the library that ``build`` left in `build_dir` under `prefix`, and return the installed library's path.
 
-    The tree is ``<prefix>/<library>`` and ``<prefix>/ck_jit/`` (compile script, blob sources, headers, manifest). Several
-    libraries may share a prefix. Moving the prefix is fine.
+    The tree is ``<prefix>/<library>`` and ``<prefix>/ck_jit/`` (compile script, blob sources, headers, manifest, headers to
+    precompile). Several libraries may share a prefix. Moving the prefix is fine. `note` is told of what is left out.
 
     Raises:
         CkPostBuildError: nothing was built there, or the prefix cannot be written.
@@ -49,13 +52,25 @@ def install(build_dir: Path, prefix: Path) -> Path:
             files[f"{JIT_ROOT}/{target}{relative}"] = _read(header)
     stem = manifest_name(library.name)
     files[f"{JIT_ROOT}/{stem}"] = _read(build_dir / info.manifest_records)
-    files[f"{JIT_ROOT}/{stem}.json"] = msgspec.json.encode(as_root_manifest(info, library.name))
+    manifest = as_root_manifest(info, library.name)
+    files[f"{JIT_ROOT}/{stem}.json"] = msgspec.json.encode(manifest)
     write_all(prefix, files)
+    _write_precompile_files(prefix / JIT_ROOT, manifest, note)
     script = prefix / JIT_ROOT / COMPILE_SCRIPT
     _copy(resource_dir("ck_jit_runtime") / COMPILE_SCRIPT, script)
     script.chmod(0o755)
     _copy(library, prefix / library.name)
     return prefix / library.name
+
+
+def _write_precompile_files(root: Path, manifest: RootManifest, note: Callable[[str], None]) -> None:
+    """Write the headers to precompile. They only save time: where there is no HIP compiler, the library works without."""
+    try:
+        toolchain = find_toolchain()
+    except CkPostBuildError as error:
+        note(f"no headers to precompile, so each kernel compiles at full length: {error}")
+        return
+    write_all(root, precompile_files(root.absolute(), manifest, toolchain, note))
 
 
 def _read(path: Path) -> bytes:

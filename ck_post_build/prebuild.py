@@ -49,7 +49,7 @@ def keep(cache: Path, target: Target, entry: EntryName, compiled: Compiled) -> O
 
 
 def prebuild(
-    targets: Sequence[Target], cache_dir: str, compiler: Compiler, compiler_key: str, jobs: int
+    targets: Sequence[Target], cache_dir: str, compiler: Compiler, jobs: int
 ) -> Generator[Outcome, None, None]:
     """Compile the `targets` that the cache lacks, `jobs` at once, and yield what became of each, as it is known.
 
@@ -64,7 +64,7 @@ def prebuild(
     remove_left_overs(cache)
 
     def make(target: Target) -> Outcome:
-        entry = target.entry(compiler_key)
+        entry = target.entry(compiler.key)
         path = cache / entry.file
         if is_good(path, target.blob, target.arch):
             return Outcome(target, State.PRESENT)

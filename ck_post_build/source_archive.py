@@ -11,6 +11,8 @@ from pathlib import Path
 
 from ck_post_build.cache_key import SCRIPT
 from ck_post_build.errors import CkPostBuildError
+from ck_post_build.precompile import DIRECTORY as PRECOMPILE
+from ck_post_build.precompile import records_name
 
 _HEADERS = "include"
 
@@ -29,7 +31,8 @@ def pack_sources(root: Path) -> SourceArchive:
     Raises:
         CkPostBuildError: a file cannot be read.
     """
-    files = [root / SCRIPT, *sorted(path for path in (root / _HEADERS).rglob("*") if path.is_file())]
+    headers = [path for name in (_HEADERS, PRECOMPILE) for path in (root / name).rglob("*") if path.is_file()]
+    files = [root / SCRIPT, *sorted((*headers, *root.glob(records_name("*"))))]
     stream = io.BytesIO()
     try:
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:

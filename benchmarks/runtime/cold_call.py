@@ -1,9 +1,10 @@
 """What compiling one blob costs: ck_jit_compile.sh against the plain single hipcc command, side by side in one run.
 
-    python benchmarks/runtime/cold_call.py [--hipcc PATH] [--blob FILE.cpp --flags "-x hip ... -I..."] [--arch gfx90a]
+    python benchmarks/runtime/cold_call.py [--rounds N] [--arch gfx90a]
 
-Without --blob, three real ones are generated and compiled with an assembled HIP compiler: forward, split-KV, backward.
-That takes about a quarter of an hour.
+Three real blobs, forward, split-KV and backward, compiled with an assembled HIP compiler: about twenty minutes. Their headers
+are those that `ck-post-build install` would have precompiled: for each kind of blob with the kernel of the first of its kind,
+which is none of the three. "headers" is how long precompiling took, once.
 
 The two take turns; the table has seconds on the wall and of processor time for each round, and the ratio of the medians.
 The device code of the two is compared byte by byte (both get the same -cuid; without one, clang makes it up from the
@@ -13,6 +14,7 @@ output's name). Use a quiet machine: with all cores busy, compiling two halves s
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import os
 import resource
 import shlex
@@ -25,17 +27,24 @@ from statistics import median
 
 from elftools.elf.elffile import ELFFile
 
+from ck_post_build import flags as flag_text
+from ck_post_build.jit_root import RootBlob, RootManifest
+from ck_post_build.manifest import SOURCE_DIRECTORY
+from ck_post_build.output import write_all
+from ck_post_build.precompile import precompile_files
+from ck_post_build.toolchain import find_toolchain
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import inputs
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "ck_jit_runtime/ck_jit_compile.sh"
 
-# A direction and the blobs of it to choose from: a common head size and type, without the inline assembly of the asynchronous
-# pipelines, which clang 19 refuses.
+# A direction and the blobs of it to choose from: a common head size, another type than the first blob's, and without the inline
+# assembly of the asynchronous pipelines, which clang 19 refuses.
 GENERATED = {
-    "fwd": "fmha_fwd_d128_bf16_*_qr_vr_*.cpp",
-    "fwd_splitkv": "fmha_fwd_splitkv_d128_bf16_*_qr_vr_*.cpp",
-    "bwd": "fmha_bwd_d64_bf16_*.cpp",
+    "fwd": "fmha_fwd_d128_fp16_group_*_qr_vr_*.cpp",
+    "fwd_splitkv": "fmha_fwd_splitkv_d128_fp16_group_*_qr_vr_*.cpp",
+    "bwd": "fmha_bwd_d128_fp16_group_*.cpp",
 }
 
 
@@ -57,23 +66,36 @@ def device_code(path: Path) -> bytes:
         return bytes(section.data()) if section else b""
 
 
-def generated_blobs(directory: Path, arch: str) -> list[Path]:
-    """Generate CK's sources for `arch` and return one blob each of forward, split-KV and backward."""
-    found = []
-    for direction, pattern in GENERATED.items():
-        api = inputs.generate(direction, directory / direction, targets=(arch,))
-        found.append(min(path for path in api.parent.glob(pattern) if path != api))
-    return found
+def generated_root(direction: str, root: Path, options: argparse.Namespace) -> RootBlob:
+    """Make a JIT root of a direction's blobs in `root`, and return one of them."""
+    api = inputs.generate(direction, root / SOURCE_DIRECTORY, targets=(options.arch,))
+    names = sorted(path.name for path in api.parent.glob("*.cpp") if path != api)
+    blobs = [RootBlob(name, SOURCE_DIRECTORY + name, options.flags, "", "", []) for name in names]
+    manifest = RootManifest("library.so", [options.arch], blobs)
+    write_all(root, precompile_files(root, manifest, find_toolchain(), print))
+    return next(blob for blob in blobs if fnmatch.fnmatch(blob.name, GENERATED[direction]))
 
 
-def compare(blob: Path, options: argparse.Namespace, directory: Path) -> tuple[float, bool]:
+def compare(root: Path, blob: RootBlob, options: argparse.Namespace) -> tuple[float, bool]:
     """Print a table of rounds; return the ratio of the medians and whether the device code is equal."""
-    flags = [*options.flags, f"--offload-arch={options.arch}", "-cuid=ck_jit"]
-    escaped = " ".join("".join("\\" + c if c in " \t\n\\" else c for c in flag) for flag in flags)
-    plain_so, ours_so = directory / "plain.so", directory / "ours.so"
-    plain = [options.hipcc, *flags, "-shared", "-fPIC", "-Wl,--build-id=sha1", "-o", str(plain_so), str(blob)]
-    ours = [str(SCRIPT), "--blob-source", str(blob), "--blob-flags", escaped]
+    flags = [*blob.flags, f"--offload-arch={options.arch}"]
+    plain_so, ours_so, source = root / "plain.so", root / "ours.so", root / blob.source
+    plain = [
+        options.hipcc,
+        *flags,
+        "-cuid=ck_jit",
+        "-shared",
+        "-fPIC",
+        "-Wl,--build-id=sha1",
+        "-o",
+        str(plain_so),
+        str(source),
+    ]
+    ours = [str(SCRIPT), "--blob-source", str(source), "--blob-flags", flag_text.join(flags), "--root", str(root)]
     ours += ["--hipcc", options.hipcc, "--output", str(ours_so)]
+    os.environ["CK_JIT_PRECOMPILED"] = str(root / "precompiled/compiler")
+    os.environ["CK_JIT_PRECOMPILE"] = "first"
+    first = timed(ours)[0]
     print(f"{blob.name}\n\n| round | hipcc s | its CPU s | ck_jit_compile.sh s | its CPU s | load |")
     print("| --- | --- | --- | --- | --- | --- |", flush=True)
     walls: dict[str, list[float]] = {"plain": [], "ours": []}
@@ -85,23 +107,25 @@ def compare(blob: Path, options: argparse.Namespace, directory: Path) -> tuple[f
         print(f"| {number + 1} | " + " | ".join(cells) + " |", flush=True)
     ratio = median(walls["ours"]) / median(walls["plain"])
     same = device_code(plain_so) == device_code(ours_so)
-    print(f"\nratio of the medians: {ratio:.2f}; device code: {'equal' if same else 'DIFFERENT'}\n", flush=True)
+    headers = first - median(walls["ours"])
+    print(
+        f"\nratio of the medians: {ratio:.2f}; device code: {'equal' if same else 'DIFFERENT'}; headers: {headers:.1f} s\n"
+    )
     return ratio, same
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hipcc", help="default: that of an assembled prefix")
-    parser.add_argument("--blob", type=lambda text: Path(text).resolve(), action="append", help="repeats")
-    parser.add_argument("--flags", type=shlex.split, help="as a shell would read them, without the architecture")
     parser.add_argument("--arch", default="gfx90a")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    options.hipcc = options.hipcc or str(inputs.rocm() / "bin/hipcc")
-    options.flags = options.flags or inputs.flags()
-    with tempfile.TemporaryDirectory(prefix="ck-jit-bench-") as directory:
-        blobs = options.blob or generated_blobs(Path(directory), options.arch)
-        results = [compare(blob, options, Path(directory)) for blob in blobs]
+    os.environ["ROCM_PATH"] = str(inputs.rocm())
+    options.hipcc, options.flags = str(inputs.rocm() / "bin/hipcc"), inputs.flags()
+    results = []
+    for direction in GENERATED:
+        with tempfile.TemporaryDirectory(prefix="ck-jit-bench-") as directory:
+            root = Path(directory)
+            results.append(compare(root, generated_root(direction, root, options), options))
     print(f"median ratio of {len(results)} blobs: {median(ratio for ratio, _ in results):.2f}")
     sys.exit(0 if all(same for _, same in results) else 1)
 

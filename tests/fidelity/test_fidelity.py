@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from fidelity_cases import CI_CASES, FULL_CASES
-from fidelity_libraries import Case, Libraries, Run
+from fidelity_libraries import ARCH, Case, Libraries, Run
 
 pytestmark = [pytest.mark.real_ck, pytest.mark.timeout(7200)]
 
@@ -49,6 +49,22 @@ def test_predicted_symbols_are_what_nm_shows(few: Libraries) -> None:
 def test_predicted_symbols_are_what_nm_shows_in_every_direction(many: Libraries) -> None:
     assert len({blob for run in many.cold.values() for blob in run.blobs}) >= 12
     assert_symbols(many)
+
+
+def test_a_precompiled_header_changes_no_byte_of_a_kernel(few: Libraries, tmp_path: Path) -> None:
+    """Of one that is no example in a header: the last convert_dq of many."""
+    name = max(blob for blob in few.predicted() if blob.startswith("fmha_bwd_convert_dq_"))
+    entries = []
+    for mode in ("0", "first"):
+        env = os.environ | {"ROCM_PATH": str(few.rocm), "CK_JIT_PRECOMPILE": mode, "TMPDIR": str(tmp_path)}
+        words = ["prebuild", "--root", few.lazy.parent, name, "--arch", ARCH, "--cache-dir", tmp_path / mode]
+        command = [sys.executable, "-m", "ck_post_build", *map(str, words)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=900)
+        assert done.returncode == 0, done.stdout + done.stderr
+        entries += [path.read_bytes() for path in (tmp_path / mode).glob("*.so")]
+    (header,) = tmp_path.glob("ck-jit-*/precompiled/*/*.pch")
+    assert header.stat().st_size > 0, "clang could read it"
+    assert len(entries) == 2 and entries[0] == entries[1]
 
 
 def test_a_lazy_library_exports_its_api_and_four_functions(few: Libraries) -> None:

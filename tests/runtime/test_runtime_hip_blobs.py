@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 import io
-import shutil
 from pathlib import Path
 
 import pytest
 import toy
 from elftools.elf.elffile import ELFFile
 
-CLANG = shutil.which("clang++-19") or shutil.which("clang++-18") or shutil.which("clang++")
-
 FLAGS = "-x hip -nogpuinc -nogpulib -O2"
-
-
-@pytest.fixture
-def hipcc(tmp_path: Path) -> Path:
-    if not CLANG or not shutil.which("lld-19"):
-        pytest.skip("no clang with lld here")
-    path = tmp_path / "hipcc"
-    path.write_text(
-        f"#!/bin/bash\n[[ $1 != --version ]] || exec '{CLANG}' --version\n"
-        f"printf '%s ' \"$@\" >>'{tmp_path}/commands'; echo >>'{tmp_path}/commands'\n"
-        f"exec '{CLANG}' \"${{@/--offload-arch=gfx90a/--offload-arch=${{WRONG_ARCH-gfx90a}}}}\"\n"
-    )
-    path.chmod(0o755)
-    (tmp_path / "hipconfig").symlink_to("/bin/true")  # what the script knows ROCm's hipcc by
-    return path
 
 
 @pytest.fixture
