@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import ninja
 
-from ck_post_build.build_info import STAMP, BuildInfo, read_build_info
+from ck_post_build.build_info import STAMP, LinkInfo, read_link_info
 from ck_post_build.build_stamp import Stamp, header_places, read_stamp, take_stamp, tool_files
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
@@ -76,7 +76,7 @@ def build(request: BuildRequest, *, verbose: bool = False, progress: Progress = 
     toolchain = find_toolchain()
     hipcc = toolchain.require_hipcc()
     _bring_up_to_date(request, toolchain, progress)
-    info = read_build_info(request.output)
+    info = read_link_info(request.output)
     graph = write_graph(_graph(request, info, hipcc))
     files = {
         "build.ninja": graph.encode("utf-8", "surrogateescape"),
@@ -137,7 +137,7 @@ def _runtime_unit() -> bytes:
     return "".join(f'#include "{name}"\n' for name in names).encode()
 
 
-def _graph(request: BuildRequest, info: BuildInfo, hipcc: Path) -> Graph:
+def _graph(request: BuildRequest, info: LinkInfo, hipcc: Path) -> Graph:
     runtime = resource_dir("ck_jit_runtime")
     arch = [f"--offload-arch={info.arches[0]}"] if info.arches else []
     common = [*arch, "-fPIC", f"-I{request.output.absolute()}", f"-I{runtime}"]

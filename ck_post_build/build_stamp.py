@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from ck_post_build.build_info import STAMP, read_header_places
+from ck_post_build.build_info import STAMP, read_link_info
 from ck_post_build.compile_db import FlagSource
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import Flags
@@ -76,7 +76,11 @@ def tool_files() -> list[Path]:
 
 def header_places(output: Path) -> list[Path]:
     """Return the header directories and files that the last build into `output` noted and that are still there."""
-    return [Path(place) for place in read_header_places(output) if Path(place).exists()]
+    try:
+        places = read_link_info(output).headers
+    except CkPostBuildError:
+        return []
+    return [Path(place) for place in places if Path(place).exists()]
 
 
 class _FlagsState:

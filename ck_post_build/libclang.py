@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from ck_post_build.source import require_utf8
 # CXTranslationUnit_Incomplete: leaves out the instantiations at the end of the file, which nobody reads.
 INCOMPLETE = 0x02
 DETAILED_PREPROCESSING_RECORD = 0x01
+_PREAMBLE = 0x04 | 0x100  # of CXTranslationUnit_: precompile the first includes, at the first parse
 
 # What a libclang of another version than its resource directory needs in order to read HIP's headers.
 _FOREIGN_RESOURCES = ("-D__builtin_amdgcn_wavefrontsize()=64", "-D__builtin_amdgcn_fence(...)=((void)0)")
@@ -164,6 +165,30 @@ def parse(
             "libclang cannot read the file at all: check that it exists and that the flags are compiler flags",
             file=path,
         ) from error
+
+
+def parse_each(
+    clang_: Clang, path: Path, flags: Sequence[str], includes: Sequence[str], texts: Iterable[str]
+) -> Iterator[TranslationUnit]:
+    """Parse each text, with `includes` in front, under the name `path`; what is included is read once.
+
+    Yields the unit of each text, which lasts until the next.
+
+    Raises:
+        CkPostBuildError: as ``parse``.
+    """
+    unit: TranslationUnit | None = None
+    options = INCOMPLETE | _PREAMBLE
+    # Without, what is precompiled counts as a C++20 module, where no two functions may differ only in their side.
+    flags = [*flags, "-Xclang", "-fno-cxx-modules"]
+    for rest in texts:
+        # The declaration ends what is precompiled, which would otherwise go on with the directives of the text.
+        text = "\n".join(includes) + "\nstatic_assert(true);\n" + rest
+        if unit is None:
+            unit = parse(clang_, path, flags, options=options, text=text)
+        else:
+            unit.reparse([(str(path), text.encode("latin-1"))], options)
+        yield unit
 
 
 def give_memory_back() -> None:

@@ -10,7 +10,6 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from clang.cindex import Cursor, TypeKind
 
 from ck_post_build import libclang
 from ck_post_build.declarations import BlobText, Directive, cut
-from ck_post_build.errors import CkPostBuildError
 from ck_post_build.flags import ROOT_PLACEHOLDER
 from ck_post_build.jit_root import RootManifest
 from ck_post_build.resources import template_environment
@@ -35,15 +33,19 @@ _UNNAMED = ("(anonymous", "(unnamed", "(lambda")
 
 
 @dataclass(frozen=True)
-class _Likeness:
-    """What blobs of one precompiled header have in common: flags, first includes, and the templates that they specialise.
-
-    And the suffix, by which hipcc tells HIP from C++.
-    """
+class _Start:
+    """How a blob starts: the suffix, by which hipcc tells HIP from C++, the flags, and what it includes before all else."""
 
     suffix: str
     flags: tuple[str, ...]
     includes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Likeness:
+    """What the blobs of one precompiled header have in common: how they start, and the templates that they specialise."""
+
+    start: _Start
     templates: tuple[str, ...]
 
 
@@ -80,22 +82,21 @@ def precompile_files(
     for blob in manifest.blobs:
         source = root / blob.source
         text = cut(read_text(source), source)
-        likeness = _Likeness(source.suffix, tuple(blob.flags), _first_includes(text), _templates(text))
-        if not likeness.includes:
+        start = _Start(source.suffix, tuple(blob.flags), _first_includes(text))
+        if not start.includes:
             continue
+        likeness = _Likeness(start, _templates(text))
         groups[likeness].append(blob.name)
         conditions = _conditions(text)
         examples[likeness].setdefault(conditions, _Example(source, conditions))
-    jobs = [(likeness, example) for likeness, found in examples.items() for example in found.values()]
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        types = pool.map(lambda job: _named_types(job[1].source, _local(job[0].flags, root), toolchain, note), jobs)
-        for (_, example), named in zip(jobs, types, strict=True):
-            example.types += named
+    for start in dict.fromkeys(likeness.start for likeness in examples):
+        alike = [e for likeness, found in examples.items() if likeness.start == start for e in found.values()]
+        _find_types(alike, start, root, toolchain, note)
     files: dict[str, bytes] = {}
     records: list[str] = []
     for likeness, names in groups.items():
-        header = _header(likeness, examples[likeness].values())
-        name = f"{DIRECTORY}/{hashlib.sha256(header).hexdigest()[:16]}{likeness.suffix}"
+        header = _header(likeness.start.includes, examples[likeness].values())
+        name = f"{DIRECTORY}/{hashlib.sha256(header).hexdigest()[:16]}{likeness.start.suffix}"
         files[name] = header
         records += [f"{blob}\t{name}\0" for blob in names]
     files[records_name(manifest.library)] = "".join(records).encode("utf-8", "surrogateescape")
@@ -126,21 +127,23 @@ def _conditions(text: BlobText) -> tuple[str, ...]:
     return tuple(nested)
 
 
-def _local(flags: Sequence[str], root: Path) -> list[str]:
-    return [flag.replace(ROOT_PLACEHOLDER, str(root)) for flag in flags]
-
-
-def _named_types(source: Path, flags: Sequence[str], toolchain: Toolchain, note: Callable[[str], None]) -> list[str]:
-    """Return the canonical spellings of the classes that the blob's functions name, sorted."""
-    try:
-        unit = libclang.parse(toolchain.clang, source, flags, options=libclang.INCOMPLETE)
-        libclang.raise_on_errors(unit)
-    except CkPostBuildError as error:
-        note(f"no kernel is instantiated in the precompiled header of {source.name} and its like: {error}")
-        return []
-    found: set[str] = set()
-    _collect(unit.cursor, found)
-    return sorted(found)
+def _find_types(
+    examples: Sequence[_Example], start: _Start, root: Path, toolchain: Toolchain, note: Callable[[str], None]
+) -> None:
+    """Fill in the classes that the functions of `examples`, which all start like `start`, name."""
+    flags = [flag.replace(ROOT_PLACEHOLDER, str(root)) for flag in start.flags]
+    texts = (read_text(example.source) for example in examples)
+    units = libclang.parse_each(toolchain.clang, examples[0].source, flags, start.includes, texts)
+    for example, unit in zip(examples, units, strict=True):
+        error = libclang.first_error(unit)
+        if error is not None:
+            note(
+                f"{example.source}: {error.spelling}. Nothing is instantiated in the precompiled header of this blob and its like"
+            )
+            continue
+        found: set[str] = set()
+        _collect(unit.cursor, found)
+        example.types += sorted(found)
 
 
 def _collect(scope: Cursor, found: set[str]) -> None:
@@ -165,6 +168,6 @@ def _collect_from_body(cursor: Cursor, found: set[str]) -> None:
         _collect_from_body(child, found)
 
 
-def _header(likeness: _Likeness, examples: Iterable[_Example]) -> bytes:
+def _header(includes: Sequence[str], examples: Iterable[_Example]) -> bytes:
     template = template_environment().get_template("precompile.h.j2")
-    return template.render(includes=likeness.includes, examples=list(examples)).encode("utf-8", "surrogateescape")
+    return template.render(includes=includes, examples=list(examples)).encode("utf-8", "surrogateescape")

@@ -11,7 +11,7 @@ from ck_post_build.jit_root import RootBlob, RootManifest
 from ck_post_build.precompile import precompile_files
 from ck_post_build.toolchain import Toolchain
 
-SHARED = """
+SHARED = """#pragma once
 template <int N> struct kernel { int operator()() const; };
 template <typename T> float fmha_fwd_(int);
 template <typename T> float fmha_bwd_(int);
@@ -82,6 +82,13 @@ def test_a_blob_that_libclang_cannot_read_gets_its_includes(tmp_path: Path, tool
     headers, assigned, notes = files(tmp_path, toolchain, {"a.cpp": BLOB.replace("return 0", "return wrong")})
     assert len(notes) == 1 and "a.cpp" in notes[0] and "wrong" in notes[0]
     assert "(0);" not in headers[assigned["a.cpp"]]
+
+
+def test_a_header_without_a_guard_cannot_be_precompiled(tmp_path: Path, toolchain: Toolchain) -> None:
+    (tmp_path / "bare.h").write_text("struct bare {};\n")
+    blob = BLOB.replace('"shared.h"', f'"shared.h"\n#include "{tmp_path}/bare.h"')
+    _, _, notes = files(tmp_path, toolchain, {"a.cpp": blob})
+    assert len(notes) == 1 and "redefinition of 'bare'" in notes[0]
 
 
 def test_a_truncated_blob_is_an_error(tmp_path: Path, toolchain: Toolchain) -> None:

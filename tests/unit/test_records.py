@@ -8,23 +8,24 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ck_post_build.build_info import FILE_NAME, ApiInfo, BlobInfo, BuildInfo, read_build_info
+from ck_post_build.build_info import FILE_NAME, ApiInfo, BlobInfo, BuildInfo, LinkInfo, read_build_info, read_link_info
 from ck_post_build.errors import CkPostBuildError
 from ck_post_build.jit_root import RootBlob, RootManifest, find_root_manifests, manifest_name, read_root_manifest
 from ck_post_build.report import Entry, LeftOut, Report
 
 INFO = BuildInfo(
-    [ApiInfo("a.cpp", "a_ck_jit.cpp", ["-O3"])],
-    [BlobInfo("b.cpp", "/x/b.cpp", ["-DA=a b"], "0" * 64, "1" * 32, ["_Z1fv"])],
-    {"/x/include": "include/include_1"},
-    ["gfx942"],
-    "ck_jit_manifest",
+    apis=[ApiInfo("a.cpp", "a_ck_jit.cpp", ["-O3"])],
+    blobs=[BlobInfo("b.cpp", "/x/b.cpp", ["-DA=a b"], "0" * 64, "1" * 32, ["_Z1fv"])],
+    headers={"/x/include": "include/include_1"},
+    arches=["gfx942"],
+    manifest_records="ck_jit_manifest",
 )
 
 
 def test_build_info_comes_back_as_it_was(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(msgspec.json.encode(INFO))
     assert read_build_info(tmp_path) == INFO
+    assert read_link_info(tmp_path) == LinkInfo(apis=INFO.apis, headers=INFO.headers, arches=INFO.arches)
 
 
 def test_a_directory_without_build_info_is_an_error_that_says_what_to_run(tmp_path: Path) -> None:
