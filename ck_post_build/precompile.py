@@ -95,7 +95,7 @@ def precompile_files(
     files: dict[str, bytes] = {}
     records: list[str] = []
     for likeness, names in groups.items():
-        header = _header(likeness.start.includes, examples[likeness].values())
+        header = _header(likeness.start, examples[likeness].values())
         name = f"{DIRECTORY}/{hashlib.sha256(header).hexdigest()[:16]}{likeness.start.suffix}"
         files[name] = header
         records += [f"{blob}\t{name}\0" for blob in names]
@@ -168,6 +168,11 @@ def _collect_from_body(cursor: Cursor, found: set[str]) -> None:
         _collect_from_body(child, found)
 
 
-def _header(includes: Sequence[str], examples: Iterable[_Example]) -> bytes:
+def _header(start: _Start, examples: Iterable[_Example]) -> bytes:
+    def text(line: str) -> str:  # of a source, where a character is a byte; the types' spellings are UTF-8
+        return line.encode("latin-1").decode("utf-8", "surrogateescape")
+
+    shown = [{"conditions": [text(line) for line in e.conditions], "types": e.types} for e in examples]
     template = template_environment().get_template("precompile.h.j2")
-    return template.render(includes=includes, examples=list(examples)).encode("utf-8", "surrogateescape")
+    header = template.render(includes=[text(line) for line in start.includes], examples=shown)
+    return header.encode("utf-8", "surrogateescape")

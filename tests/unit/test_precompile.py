@@ -84,6 +84,16 @@ def test_a_blob_that_libclang_cannot_read_gets_its_includes(tmp_path: Path, tool
     assert "(0);" not in headers[assigned["a.cpp"]]
 
 
+def test_bytes_beyond_ascii_stay_as_they_are(tmp_path: Path, toolchain: Toolchain) -> None:
+    (tmp_path / "ünï.h").write_text("#pragma once\n")
+    blob = BLOB.replace('"shared.h"', f'"shared.h"\n#include "{tmp_path}/ünï.h"').replace("kernel_0", "kérnel_0")
+    headers, assigned, notes = files(
+        tmp_path, toolchain, {"a.cpp": blob.replace("kernel<1>;", "kernel<1>; struct ö {};")}
+    )
+    assert notes == []
+    assert "/ünï.h" in headers[assigned["a.cpp"]] and "instantiate<kernel<1>>(0);" in headers[assigned["a.cpp"]]
+
+
 def test_a_header_without_a_guard_cannot_be_precompiled(tmp_path: Path, toolchain: Toolchain) -> None:
     (tmp_path / "bare.h").write_text("struct bare {};\n")
     blob = BLOB.replace('"shared.h"', f'"shared.h"\n#include "{tmp_path}/bare.h"')
