@@ -219,7 +219,7 @@ find_precompiled() {
 # kernel like the blob's, instantiated. Clang failing leaves an empty file; being killed leaves none.
 precompile() {
     local status=0
-    mkdir -p -- "$CK_JIT_PRECOMPILED" || return
+    mkdir -p -- "$CK_JIT_PRECOMPILED" 2>/dev/null || return
     {
         flock 8 || return
         [[ ! -e $pch ]] || return 0

@@ -88,12 +88,11 @@ std::string run_script(const Request &request, const Compiler &compiler, const s
     check_script();
     const auto start = Clock::now();
     BuildLog log(request.entry_name(compiler.key));
-    const ExitStatus status =
-        run(compile_command(request, compiler, output), [&](std::string_view text) {
-            log.add(text);
-            if (config().verbose)
-                write_all(STDERR_FILENO, text);
-        });
+    const ExitStatus status = run(compile_command(request, compiler, output), [&](std::string_view text) {
+        log.add(text);
+        if (config().verbose)
+            write_all(STDERR_FILENO, text);
+    });
     log.finish(status.may_be_good() ? std::optional(seconds_since(start)) : std::nullopt);
     if (!status.may_be_good())
         throw Failure(with_log("build script failed (" + status.text() + ")", log));

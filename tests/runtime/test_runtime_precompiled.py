@@ -28,13 +28,14 @@ __attribute__((device)) inline int example() { return Answer<1>{}(); }
 FLAGS = "-x hip -nogpuinc -nogpulib -O2 -std=c++20 -I@CK_JIT_ROOT@/include"
 
 
-@pytest.fixture
-def hip_library(objects: list[Path], tmp_path: Path) -> toy.ToyLibrary:
+@pytest.fixture(params=["plain", "odd '\"$x\n%s\\ ü"])
+def hip_library(objects: list[Path], tmp_path: Path, request: pytest.FixtureRequest) -> toy.ToyLibrary:
+    (tmp_path / request.param).mkdir()
     text = '#include "shared.h"\n' + (toy.HERE / "hip_blob.cpp.in").read_text().replace(
         "*p = @N@", "*p = Answer<@N@>{}()"
     )
     blobs = [toy.ToyBlob(number, flags=FLAGS, text=text.replace("@N@", str(number))) for number in (1, 2)]
-    library = toy.ToyLibrary(tmp_path, objects, blobs=blobs).build()
+    library = toy.ToyLibrary(tmp_path / request.param, objects, blobs=blobs).build()
     (library.root_dir / "include").mkdir()
     (library.root_dir / "include/shared.h").write_text(SHARED)
     (library.root_dir / "precompile").mkdir()
@@ -76,11 +77,17 @@ def header(tmp_path: Path) -> Path | None:
 
 def made_header(tmp_path: Path) -> Path:
     """Wait for the header that is made in the background."""
+    wait_for(lambda: header(tmp_path) is not None)
+    made = header(tmp_path)
+    assert made is not None
+    return made
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + 60
-    while (made := header(tmp_path)) is None:
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
-    return made
 
 
 def uses(tmp_path: Path) -> int:
@@ -141,6 +148,48 @@ def test_a_header_that_does_not_compile_costs_one_try(
     assert (tmp_path / "commands").read_text().count("-emit-pch") == 0
 
 
+def test_an_error_in_the_blob_is_quoted_once_and_the_header_stays(
+    script: Script, hip_library: toy.ToyLibrary, hipcc: Path, tmp_path: Path
+) -> None:
+    script(CK_JIT_PRECOMPILE="first")
+    blob = hip_library.root_dir / "blobs/toy_1.cpp"
+    blob.write_text(blob.read_text().replace("*p =", "*p = wrong +"))
+    env = toy.environment(tmp_path, CK_JIT_PRECOMPILED=str(tmp_path / "precompiled/compiler"))
+    command = words(hip_library, hipcc, tmp_path / "wrong.so", "--offload-arch=gfx90a")
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.count("use of undeclared identifier 'wrong'") == 1
+    assert made_header(tmp_path).stat().st_size > 0
+
+
+def test_processes_that_start_together_make_one(
+    script: Script, hip_library: toy.ToyLibrary, hipcc: Path, tmp_path: Path
+) -> None:
+    env = toy.environment(
+        tmp_path, CK_JIT_PRECOMPILED=str(tmp_path / "precompiled/compiler"), CK_JIT_PRECOMPILE="first"
+    )
+    commands = [words(hip_library, hipcc, tmp_path / f"{n}.so", "--offload-arch=gfx90a") for n in range(4)]
+    running = [subprocess.Popen(command, env=env) for command in commands]
+    assert [process.wait(120) for process in running] == [0] * 4
+    assert (tmp_path / "commands").read_text().count("-emit-pch") == 1
+    assert len({(tmp_path / f"{n}.so").read_bytes() for n in range(4)}) == 1
+
+
+@pytest.mark.parametrize("mode", ["", "first"])
+def test_without_a_place_for_it_the_blob_is_compiled_all_the_same(script: Script, tmp_path: Path, mode: str) -> None:
+    plain = script(CK_JIT_PRECOMPILE="0")
+    (tmp_path / "precompiled").write_text("no directory")
+    assert script(CK_JIT_PRECOMPILE=mode) == plain
+
+
+def test_without_the_records_the_blob_is_compiled_all_the_same(
+    script: Script, hip_library: toy.ToyLibrary, tmp_path: Path
+) -> None:
+    (hip_library.root_dir / "toy.precompile").unlink()
+    script(CK_JIT_PRECOMPILE="first")
+    assert header(tmp_path) is None
+
+
 @pytest.mark.parametrize("flags", ["--offload-arch=gfx90a --offload-arch=gfx942", "--offload-arch=gfx90a,gfx942"])
 def test_device_code_for_two_architectures_has_no_common_header(script: Script, tmp_path: Path, flags: str) -> None:
     script(flags, CK_JIT_PRECOMPILE="first")
@@ -184,13 +233,12 @@ def test_the_maker_ends_with_the_process_that_wanted_the_blob(
     wait = "import subprocess, sys, time; subprocess.run(sys.argv[1:], check=True); print(flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", wait, *command], env=env, stdout=subprocess.PIPE) as wanting:
         assert wanting.stdout is not None
-        assert wanting.stdout.readline() == b"\n", "the blob is there while its header is still being made"
-        assert running(env) == 1
-        wanting.kill()
-    end = time.monotonic() + 30
-    while running(env):
-        assert time.monotonic() < end
-        time.sleep(0.1)
+        try:
+            assert wanting.stdout.readline() == b"\n", "the blob is there while its header is still being made"
+            wait_for(lambda: running(env) == 1)
+        finally:
+            wanting.kill()
+    wait_for(lambda: running(env) == 0)
 
 
 def running(env: Mapping[str, str]) -> int:
