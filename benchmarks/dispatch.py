@@ -3,7 +3,8 @@
     python benchmarks/dispatch.py [--direction bwd]
 
 Both are compiled for the host alone and linked with kernels that do nothing; the call asks the device for its name, as CK's
-does, and finds its kernel. Prints Markdown. Compiling CK's backward dispatcher at -O3 takes 15 to 33 minutes of processor time and 5 to 7 GB.
+does, and finds its kernel. Prints Markdown. Compiling CK's backward dispatcher at -O3 takes 15 to 33 minutes of processor time
+and 5 to 7 GB.
 """
 
 from __future__ import annotations
